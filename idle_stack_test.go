@@ -3,7 +3,11 @@
 package sluice_test
 
 import (
+	"encoding/binary"
+	"fmt"
 	"net"
+	"os"
+	"os/exec"
 	"runtime"
 	"sync"
 	"testing"
@@ -12,66 +16,100 @@ import (
 	"github.com/sluice-go/sluice/internal/invariant"
 )
 
+// stackEnv makes a process measure one kind of call. Each has a process of its own without
+// collections: what earlier goroutines have left, and the stack that the runtime gives new
+// goroutines after a collection, would hide that stacks grow.
+const stackEnv = "SLUICE_TEST_STACK"
+
 // A goroutine whose stack never grows beyond its first 2 KiB costs half as much to keep: that
-// is most of what an idle connection takes.
+// is most of what an idle connection takes. Servers wait a few calls deep.
 func TestReaderThatWaitsStaysInTheFirstStack(t *testing.T) {
 	if invariant.Enabled || testing.CoverMode() != "" {
 		t.Skip("the checks, or the counters of coverage, take more stack")
 	}
-	const n, size = 256, 16 << 10
-	stacks := func(wait func(c *net.TCPConn, read func())) int {
-		var before, after runtime.MemStats
-		var over, ready sync.WaitGroup
-		var ends []net.Conn
-		begun := make(chan struct{})
-		for range n {
-			near, far := tcpPair(t)
-			ends = append(ends, near, far)
-			ready.Add(2)
-			over.Go(func() {
-				<-begun
-				wait(near, ready.Done)
-			})
-		}
-		runtime.ReadMemStats(&before)
-		close(begun)
-		p := make([]byte, size)
-		for range 2 {
-			for i := 1; i < len(ends); i += 2 {
-				if _, err := ends[i].Write(p); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		ready.Wait()
-		runtime.ReadMemStats(&after)
-		for _, c := range ends {
-			c.Close()
-		}
-		over.Wait()
-		return int(after.StackInuse) - int(before.StackInuse)
+	if call := stackCalls[os.Getenv(stackEnv)]; call != nil {
+		fmt.Println(grownStacks(t, call))
+		return
 	}
-	bare := stacks(func(c *net.TCPConn, read func()) {
-		read()
-		read()
-		raw, err := c.SyscallConn()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		_ = raw.Read(func(uintptr) bool { return false })
-	})
-	ours := stacks(func(c *net.TCPConn, read func()) {
-		r := sluice.NewBufReader(c)
-		defer r.Recycle()
-		for {
-			if _, err := r.Next(size); err != nil {
-				return
+	for name := range stackCalls {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.Command(os.Args[0], "-test.run=^TestReaderThatWaitsStaysInTheFirstStack$")
+			cmd.Env = append(os.Environ(), stackEnv+"="+name, "GOGC=off", "GOMEMLIMIT=off")
+			out, err := cmd.CombinedOutput()
+			var grown int
+			if _, none := fmt.Sscan(string(out), &grown); err != nil || none != nil {
+				t.Fatalf("%v: %s", err, out)
 			}
-			read()
+			if grown > 1024 {
+				t.Errorf("the stack of a goroutine that waits in %s, three calls deep, has grown by %d bytes", name, grown)
+			}
+		})
+	}
+}
+
+var stackCalls = map[string]func(r *sluice.BufReader, size int) error{
+	"Next": func(r *sluice.BufReader, size int) error {
+		_, err := r.Next(size)
+		return err
+	},
+	"ReadBuf": func(r *sluice.BufReader, size int) error {
+		p, err := r.ReadBuf(size)
+		if err == nil {
+			p.Release()
 		}
-	})
-	if more := (ours - bare) / n; more > 1024 {
-		t.Errorf("a reader that waits takes %d bytes of stack more than a bare goroutine", more)
+		return err
+	},
+	"ReadFrame": func(r *sluice.BufReader, size int) error {
+		p, err := r.ReadFrame(4, binary.BigEndian, size)
+		if err == nil {
+			p.Release()
+		}
+		return err
+	},
+	"Skip": (*sluice.BufReader).Skip,
+}
+
+// grownStacks returns by how many bytes the stack of a goroutine grows that gets two frames
+// over a connection, and then waits.
+func grownStacks(t *testing.T, call func(r *sluice.BufReader, size int) error) int {
+	const n, body = 256, 16 << 10
+	var before, after runtime.MemStats
+	var over, ready sync.WaitGroup
+	var ends []net.Conn
+	begun := make(chan struct{})
+	for range n {
+		near, far := tcpPair(t)
+		ends = append(ends, near, far)
+		ready.Add(2)
+		over.Go(func() {
+			<-begun
+			serveFrames(sluice.NewBufReader(near), 4+body, call, ready.Done)
+		})
+	}
+	runtime.ReadMemStats(&before)
+	close(begun)
+	p := binary.BigEndian.AppendUint32(nil, body)
+	p = append(p, make([]byte, body)...)
+	for range 2 {
+		for i := 1; i < len(ends); i += 2 {
+			if _, err := ends[i].Write(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ready.Wait()
+	runtime.ReadMemStats(&after)
+	for _, c := range ends {
+		c.Close()
+	}
+	over.Wait()
+	return (int(after.StackInuse) - int(before.StackInuse)) / n
+}
+
+//go:noinline
+func serveFrames(r *sluice.BufReader, size int, call func(r *sluice.BufReader, size int) error, done func()) {
+	defer r.Recycle()
+	for call(r, size) == nil {
+		done()
 	}
 }

@@ -23,24 +23,18 @@ const noProgress = 100
 // bytes that are there stay.
 func (b *BufReader) want(n int) error {
 	b.size.Open = false
-	if b.fill(n) {
-		return nil
-	}
-	return b.wantSlow(n)
+	return b.wantMore(n)
 }
 
 // wantLine is want for a caller that does not know yet how many bytes it needs.
 func (b *BufReader) wantLine(n int) error {
 	b.size.Open = true
-	if b.fill(n) {
-		return nil
-	}
-	return b.wantSlow(n)
+	return b.wantMore(n)
 }
 
 // fill is the fast path of want, for the usual case: it reads from an io.Reader
 // into a block that is not empty. It reports whether n bytes are there; if not,
-// wantSlow goes on from what there is.
+// wantMore goes on from what there is.
 func (b *BufReader) fill(n int) bool {
 	w := &b.win
 	if !b.straight || b.err != nil || !w.Fillable() {
@@ -100,7 +94,10 @@ func (b *BufReader) slide(n, have int) bool {
 	return true
 }
 
-func (b *BufReader) wantSlow(n int) error {
+func (b *BufReader) wantMore(n int) error {
+	if b.fill(n) {
+		return nil
+	}
 	w := &b.win
 	b.size.Asked(n)
 	for w.W-w.R < n {
@@ -117,6 +114,11 @@ func (b *BufReader) wantSlow(n int) error {
 		case w.W-w.R >= n:
 		case w.Len() >= n:
 			if err := b.join(n); err != nil {
+				return err
+			}
+		case b.kind == raw && b.x == nil && b.err == nil:
+			// As in receive, with less of the stack, see readRaw.
+			if err := b.readRaw(n, false); err != nil {
 				return err
 			}
 		default:
@@ -220,39 +222,61 @@ func (b *BufReader) readPlain(n int, scattered bool) error {
 }
 
 // readRaw reads from a connection's descriptor. While it waits, the reader holds
-// only the memory that it must keep.
+// only the memory that it must keep, and its goroutine is to stay within the 2 KiB of
+// stack that it began with: what happens before and after is done in calls that return.
 func (b *BufReader) readRaw(n int, scattered bool) error {
 	for {
+		if err := b.raw.Open((*memory)(b)); err != nil {
+			return b.came(0, 0, err)
+		}
 		room, err := b.room(n, scattered)
 		if err != nil {
 			return err
 		}
-		b.after = 0
-		if b.win.Simple() && !scattered && b.size.Direct(n, 0) {
-			// A larger request is gathered block by block, after a wait too.
-			b.after = int32(max(n, b.size.Want()))
-		}
+		b.raw.Offer(room)
+		b.plan(n, scattered)
 		epoch := b.epoch
-		got, offered, err := b.raw.Read(b.src, room, (*memory)(b))
+		got, offered, err := b.raw.Read()
 		if b.epoch != epoch {
 			panicReset()
 		}
+		if err != source.ErrAgain {
+			return b.came(got, offered, err)
+		}
 		b.endIdle()
-		if err == source.ErrAgain {
-			continue
-		}
-		if err != nil {
-			b.idle()
-			return err
-		}
-		b.win.Filled(got)
-		b.size.Saw(got, offered, b.blockLength())
-		return nil
 	}
+}
+
+// plan decides how much memory is taken after a wait for n bytes.
+//
+//go:noinline
+func (b *BufReader) plan(n int, scattered bool) {
+	b.after = 0
+	if b.win.Simple() && !scattered && b.size.Direct(n, 0) {
+		// A larger request is gathered block by block, after a wait too.
+		b.after = int32(max(n, b.size.Want()))
+	}
+}
+
+// came notes what a read of a descriptor brought.
+//
+//go:noinline
+func (b *BufReader) came(got, offered int, err error) error {
+	b.endIdle()
+	if err != nil {
+		b.idle()
+		return err
+	}
+	b.win.Filled(got)
+	b.size.Saw(got, offered, b.blockLength())
+	return nil
 }
 
 // memory is the reader as the raw source sees it: a source.Memory.
 type memory BufReader
+
+// Conn returns what the reader reads from.
+func (m *memory) Conn() io.Reader { return m.src }
 
 // Drop gives memory back before a wait.
 func (m *memory) Drop() {
@@ -331,8 +355,10 @@ func (b *BufReader) room(n int, scattered bool) ([]byte, error) {
 	if w.Gathering() || scattered || !b.size.Direct(need, kept) {
 		return b.gatherRoom(n)
 	}
-	if err := b.frontRoom(need, kept); err != nil {
-		return nil, err
+	if size := b.frontSize(need, kept); size > 0 {
+		if err := b.moveTo(size, need); err != nil {
+			return nil, err
+		}
 	}
 	base := w.W - w.Kept()
 	length, _ := w.Block()
@@ -358,8 +384,9 @@ func (b *BufReader) press(n int) {
 	}
 }
 
-// frontRoom makes the front hold need bytes, kept of which are there.
-func (b *BufReader) frontRoom(need, kept int) error {
+// frontSize makes room for need bytes, kept of which are there, in the front's
+// memory and returns 0, or returns the size of the block to move to.
+func (b *BufReader) frontSize(need, kept int) int {
 	w := &b.win
 	length, own := w.Block()
 	tail := length - w.W
@@ -369,15 +396,15 @@ func (b *BufReader) frontRoom(need, kept int) error {
 			if !w.Shared() {
 				if b.size.Suits(length, size, need, b.waits) {
 					w.Slide()
-					return nil
+					return 0
 				}
 			} else if tail >= need && tail >= size/8 && length <= 8*size {
-				return nil
+				return 0
 			}
 		}
 		// Under pressure the next in the queue gets the block.
 		w.Park(b.size.WorthParking())
-		return b.moveTo(size, need)
+		return size
 	}
 	size := b.size.Grown(need, kept)
 	switch base := w.W - kept; {
@@ -386,14 +413,14 @@ func (b *BufReader) frontRoom(need, kept int) error {
 		// Without asking the budget: this gives back more than it takes.
 		s := b.alloc.Slab(size)
 		w.Move(s, 0, len(s.Bytes()))
-		return nil
+		return 0
 	case base+need <= length && (b.size.Tail(tail, length) || kept >= length/8):
-		return nil
+		return 0
 	case length >= need && length > size/2 && !w.Shared():
 		w.Slide()
-		return nil
+		return 0
 	}
-	return b.moveTo(size, need)
+	return size
 }
 
 // moveTo moves what must stay to where need bytes fit: into the tail of a

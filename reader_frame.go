@@ -30,7 +30,15 @@ func (b *BufReader) ReadFrame(prefix int, order binary.ByteOrder, limit int) (me
 			return s.Cut(r+4, int(n)), nil
 		}
 	}
-	return b.frameSlow(prefix, order, limit)
+	// One after the other, not one in the other: a goroutine that waits has 2 KiB of stack.
+	n, head, err := b.frameLength(prefix, order, limit)
+	if err == nil {
+		err = b.frameBody(n, head)
+	}
+	if err != nil {
+		return mem.Buf{}, err
+	}
+	return b.win.Cut(n), nil
 }
 
 // frameLimit returns the longest frame that a call with this limit may read.
@@ -41,64 +49,64 @@ func (b *BufReader) frameLimit(limit int) int {
 	return limit
 }
 
+// frameLength brings a frame's length to the window's front and returns it, and how many
+// bytes it takes there.
+//
 //go:noinline
-func (b *BufReader) frameSlow(prefix int, order binary.ByteOrder, limit int) (mem.Buf, error) {
+func (b *BufReader) frameLength(prefix int, order binary.ByteOrder, limit int) (n, head int, err error) {
 	if uint(prefix) > 4 || prefix > 1 && order == nil || limit < 0 {
-		panic(fmt.Sprintf("sluice: BufReader.ReadFrame(%d, %v, %d): the prefix is 1 to 4 bytes in some order, or 0 for a varint, and no limit is negative", prefix, order, limit))
+		panicPrefix(prefix, order, limit)
 	}
-	n, head, err := b.frameHead(prefix, order)
-	if err != nil {
-		return mem.Buf{}, err
+	var length uint64
+	if prefix == 0 {
+		if length, head, err = b.varint(); err != nil {
+			return 0, 0, err
+		}
+	} else {
+		if prefix > b.win.W-b.win.R {
+			if err = b.want(prefix); err != nil {
+				return 0, 0, b.inside("ReadFrame", prefix, err)
+			}
+		}
+		length, head = fixedLength(b.win.Buf[b.win.R:][:prefix], order), prefix
 	}
-	if most := b.frameLimit(limit); n > uint64(most) {
-		return mem.Buf{}, &Error{op: "ReadFrame", limit: int64(most), got: int64(min(n, math.MaxInt64)), Err: ErrTooLong}
+	if most := b.frameLimit(limit); length > uint64(most) {
+		return 0, 0, errFrame(length, most)
 	}
-	if n > 0 && int(n) <= b.win.W-b.win.R-head {
-		b.win.R += head
-		return b.win.Cut(int(n)), nil
-	}
-	return b.frameBody(int(n), head)
+	return int(length), head, nil
 }
 
-// frameHead returns the length that stands at the window's front, and how many
-// bytes it takes there.
-func (b *BufReader) frameHead(prefix int, order binary.ByteOrder) (n uint64, head int, err error) {
-	if prefix == 0 {
-		return b.varint()
-	}
-	if err := b.headBytes(prefix); err != nil {
-		return 0, 0, err
-	}
-	p := b.win.Buf[b.win.R:][:prefix]
-	if prefix > 1 && lowFirst(order) {
+//go:noinline
+func panicPrefix(prefix int, order binary.ByteOrder, limit int) {
+	panic(fmt.Sprintf("sluice: BufReader.ReadFrame(%d, %v, %d): the prefix is 1 to 4 bytes in some order, or 0 for a varint, and no limit is negative", prefix, order, limit))
+}
+
+//go:noinline
+func errFrame(length uint64, most int) error {
+	return &Error{op: "ReadFrame", limit: int64(most), got: int64(min(length, math.MaxInt64)), Err: ErrTooLong}
+}
+
+//go:noinline
+func fixedLength(p []byte, order binary.ByteOrder) (n uint64) {
+	if len(p) > 1 && lowFirst(order) {
 		for i, c := range p {
 			n |= uint64(c) << (8 * i)
 		}
-		return n, prefix, nil
+		return n
 	}
 	for _, c := range p {
 		n = n<<8 | uint64(c)
 	}
-	return n, prefix, nil
+	return n
 }
 
-// headBytes brings n bytes of a head to the window's front, whatever the limit
-// for frames is.
-func (b *BufReader) headBytes(n int) error {
-	if n <= b.win.W-b.win.R {
-		return nil
-	}
-	if err := b.want(n); err != nil {
-		return inside("ReadFrame", n, b.Buffered(), err)
-	}
-	return nil
-}
-
-// varint is frameHead for a varint.
+// varint is frameLength for a varint.
 func (b *BufReader) varint() (n uint64, head int, err error) {
 	for head < binary.MaxVarintLen64 {
-		if err := b.headBytes(head + 1); err != nil {
-			return 0, 0, err
+		if head == b.win.W-b.win.R {
+			if err := b.want(head + 1); err != nil {
+				return 0, 0, b.inside("ReadFrame", head+1, err)
+			}
 		}
 		c := b.win.Buf[b.win.R+head]
 		if head == binary.MaxVarintLen64-1 && c > 1 {
@@ -113,31 +121,51 @@ func (b *BufReader) varint() (n uint64, head int, err error) {
 	return 0, 0, &Error{op: "ReadFrame", Err: errNumber}
 }
 
-// frameBody reads a frame of n bytes behind its head, which is consumed before
-// and put back on error. Were both wanted in one piece, a frame as long as a
-// size class would take a block of the next one.
-func (b *BufReader) frameBody(n, head int) (p mem.Buf, err error) {
-	w, epoch := &b.win, b.epoch
-	var before window.Head
-	w.TakeHead(&before, head)
-	done := false
-	defer func() { // also when the source panics
-		if done || b.epoch != epoch {
-			return
-		}
-		if !w.PutBack(&before) {
-			// The budget is not asked: the front's memory is given for it.
-			w.PrependHead(&before, b.alloc.Slab(w.Kept()+head))
-		}
-		if err == io.EOF {
-			err = inside("ReadFrame", head+n, b.Buffered(), err)
-		}
-	}()
-	if n == 0 {
-		p = w.Cut(0) // beside its head
-	} else if err = b.want(n); err == nil {
-		p = w.Cut(n)
+// frameBody consumes the head of a frame of n bytes and brings those to the window's front;
+// on error the head is put back. Were both wanted in one piece, a frame as long as a
+// size class would take a block of the next one. No bytes are beside their head.
+//
+//go:noinline
+func (b *BufReader) frameBody(n, head int) error {
+	w := &b.win
+	if n <= w.W-w.R-head {
+		w.R += head
+		return nil
 	}
-	done = err == nil
-	return p, err
+	t := takenHead{reader: b, epoch: b.epoch}
+	w.TakeHead(&t.head, head)
+	defer t.putBack() // also when the source panics
+	if err := b.want(n); err != nil {
+		return b.insideFrame(head, n, err)
+	}
+	t.reader = nil
+	return nil
+}
+
+// insideFrame is inside for the n bytes behind a head that is put back.
+//
+//go:noinline
+func (b *BufReader) insideFrame(head, n int, err error) error {
+	if err == io.EOF {
+		return inside("ReadFrame", head+n, head+b.Buffered(), err)
+	}
+	return err
+}
+
+// takenHead is a frame's head that was consumed before the frame has come.
+type takenHead struct {
+	head   window.Head
+	reader *BufReader // nil when the frame has come
+	epoch  uint16
+}
+
+func (t *takenHead) putBack() {
+	b := t.reader
+	if b == nil || b.epoch != t.epoch {
+		return
+	}
+	if w := &b.win; !w.PutBack(&t.head) {
+		// The budget is not asked: the front's memory is given for it.
+		w.PrependHead(&t.head, b.alloc.Slab(w.Kept()+t.head.Len()))
+	}
 }

@@ -11,6 +11,8 @@ import (
 // the stack is at its deepest: 2 KiB suffice, and a goroutine that has
 // outgrown them keeps 4. So they do little.
 type Memory interface {
+	// Conn returns the connection, the same until Reset.
+	Conn() io.Reader
 	// Drop gives back what can be spared, before a wait.
 	Drop()
 	// Take returns memory to read into after a wait, or nil when the cache has

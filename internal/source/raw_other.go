@@ -13,5 +13,11 @@ type Raw struct{}
 // Reset does nothing.
 func (*Raw) Reset() {}
 
+// Open is not called.
+func (*Raw) Open(Memory) error { return nil }
+
+// Offer is not called.
+func (*Raw) Offer([]byte) {}
+
 // Read is not called.
-func (*Raw) Read(io.Reader, []byte, Memory) (n, offered int, err error) { return 0, 0, io.EOF }
+func (*Raw) Read() (n, offered int, err error) { return 0, 0, io.EOF }

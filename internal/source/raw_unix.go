@@ -23,7 +23,7 @@ const rawReads = true
 // The zero Raw is ready for use. It belongs to one goroutine at a time. It is
 // part of what an idle connection costs.
 type Raw struct {
-	raw   syscall.RawConn // asked for by the first Read
+	raw   syscall.RawConn // asked for by the first Open
 	try   func(fd uintptr) bool
 	mem   Memory
 	room  []byte // where to read; empty after a wait for which it was given back
@@ -44,92 +44,102 @@ const quiet = 8
 // plain stands for a connection whose every read is notified.
 const plain = ^uint32(0)
 
-// Reset makes the next Read ask for the descriptor of another connection.
-func (s *Raw) Reset() { s.raw = nil }
+// Reset makes the next Open ask for the descriptor of another connection.
+func (s *Raw) Reset() { s.raw, s.mem = nil, nil }
 
-// Read reads what there is from conn, the same until Reset, into room or what
-// m has after a wait, at least one byte. It returns how many bytes came and for
-// how much room. Errors are those of the connection's own Read, and ErrAgain.
-// The first Read allocates.
-func (s *Raw) Read(conn io.Reader, room []byte, m Memory) (n, offered int, err error) {
-	if s.raw == nil {
-		if s.raw, err = Descriptor(conn).SyscallConn(); err != nil {
-			return 0, 0, opError(conn, err)
-		}
-		s.row = plain
-		if _, ok := s.raw.(Brief); ok && !sys.Race { // the race detector knows notified reads only
-			s.row = 0
-		}
-		if s.try == nil {
-			s.try = s.attempt
-		}
+// Open makes s ready to read m's connection into m. The first time it allocates.
+func (s *Raw) Open(m Memory) (err error) {
+	s.mem = m
+	if s.raw != nil {
+		return nil
 	}
+	if s.raw, err = Descriptor(m.Conn()).SyscallConn(); err != nil {
+		return s.opError(err)
+	}
+	s.row = plain
+	if _, ok := s.raw.(Brief); ok && !sys.Race { // the race detector knows notified reads only
+		s.row = 0
+	}
+	if s.try == nil {
+		s.try = s.attempts()
+	}
+	return nil
+}
+
+// Offer says where the next Read puts bytes, borrowed until that returns.
+func (s *Raw) Offer(room []byte) { s.room = room }
+
+// Read reads what there is, after Open, into what was offered or what its Memory
+// has after a wait, at least one byte. It returns how many bytes came and for how
+// much room. Errors are those of the connection's own Read, and ErrAgain.
+func (s *Raw) Read() (n, offered int, err error) {
 	if c, ok := s.raw.(Immediate); ok {
-		if n, now, err := c.ReadNow(room); now {
-			return n, len(room), err
+		if n, now, err := c.ReadNow(s.room); now {
+			offered, s.room = len(s.room), nil
+			return n, offered, err
 		}
 	}
-	s.room, s.mem = room, m
 	err = s.raw.Read(s.try)
 	offered = len(s.room)
-	s.room, s.mem = nil, nil
+	s.room = nil
 	switch {
 	case err != nil:
-		return 0, 0, opError(conn, err)
+		return 0, 0, s.opError(err)
 	case s.errno == again:
 		return 0, 0, ErrAgain
 	case s.errno != 0:
-		return 0, 0, opError(conn, os.NewSyscallError("read", syscall.Errno(s.errno)))
+		return 0, 0, s.opError(os.NewSyscallError("read", syscall.Errno(s.errno)))
 	case s.n == 0:
 		return 0, 0, io.EOF
 	}
 	return s.n, offered, nil
 }
 
-func (s *Raw) attempt(fd uintptr) bool {
-	if len(s.room) == 0 {
-		if s.room = s.mem.Take(); len(s.room) == 0 {
-			s.n, s.errno = 0, again
-			return true
-		}
-	}
-	for {
-		n, err := s.read(int(fd))
-		s.n, s.errno = n, 0
-		if err == nil {
-			return true
-		}
-		no, _ := err.(syscall.Errno)
-		s.errno = errno(no)
-		switch no {
-		case syscall.EINTR:
-		case syscall.EAGAIN:
-			if s.row != plain {
-				s.row = 0
+// attempts returns what RawConn.Read calls: a function of its own, not a method's value,
+// which would take a frame more of the stack.
+func (s *Raw) attempts() func(fd uintptr) bool {
+	return func(fd uintptr) bool {
+		if len(s.room) == 0 {
+			if s.room = s.mem.Take(); len(s.room) == 0 {
+				s.n, s.errno = 0, again
+				return true
 			}
-			s.room = nil
-			s.mem.Drop()
-			return false
-		default:
-			return true
+		}
+		for {
+			n, no := s.read(int(fd))
+			s.n, s.errno = n, errno(no)
+			switch no {
+			case syscall.EINTR:
+			case syscall.EAGAIN:
+				if s.row != plain {
+					s.row = 0
+				}
+				s.room = nil
+				s.mem.Drop()
+				return false
+			default:
+				return true
+			}
 		}
 	}
 }
 
 // read is one read of the descriptor.
-func (s *Raw) read(fd int) (n int, err error) {
+func (s *Raw) read(fd int) (n int, no syscall.Errno) {
 	if s.row < quiet {
 		s.row++
-		if n, err = sys.Recv(fd, s.room); err != syscall.ENOTSOCK {
-			return n, err
+		n, err := sys.Recv(fd, s.room)
+		if no, _ = err.(syscall.Errno); no != syscall.ENOTSOCK {
+			return n, no
 		}
 		s.row = plain
 	}
-	return syscall.Read(fd, s.room)
+	return sys.Read(fd, s.room)
 }
 
 // opError makes the error what the connection's own Read returns.
-func opError(conn io.Reader, err error) error {
+func (s *Raw) opError(err error) error {
+	conn := s.mem.Conn()
 	op := &net.OpError{Op: "read", Err: err}
 	var raw *net.OpError
 	if errors.As(err, &raw) {

@@ -30,14 +30,26 @@ func (m *memory) Drop() {
 
 func (m *memory) Take() []byte { m.takes++; return m.room }
 
+// connected is a Memory with its connection.
+type connected struct {
+	*memory
+	conn io.Reader
+}
+
+func (c connected) Conn() io.Reader { return c.conn }
+
 // rawReader is a Raw with its connection.
 type rawReader struct {
 	*source.Raw
 	conn io.Reader
 }
 
-func (r rawReader) Read(p []byte, m source.Memory) (n, offered int, err error) {
-	return r.Raw.Read(r.conn, p, m)
+func (r rawReader) Read(p []byte, m *memory) (n, offered int, err error) {
+	if err := r.Open(connected{m, r.conn}); err != nil {
+		return 0, 0, err
+	}
+	r.Offer(p)
+	return r.Raw.Read()
 }
 
 func rawOf(t *testing.T, c io.Reader) rawReader {

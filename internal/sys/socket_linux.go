@@ -26,6 +26,18 @@ func Recv(fd int, p []byte) (int, error) {
 	return result(n, errno)
 }
 
+// Read is syscall.Read with less of the stack: in one frame, and without making an error
+// of an interface type. p must not be empty.
+func Read(fd int, p []byte) (int, syscall.Errno) {
+	if Race { // whose detector syscall.Read notifies
+		n, err := syscall.Read(fd, p)
+		errno, _ := err.(syscall.Errno)
+		return n, errno
+	}
+	n, _, errno := unix.Syscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)))
+	return int(n), errno
+}
+
 // Send writes to a socket without waiting and without a SIGPIPE; p must not be
 // empty.
 func Send(fd int, p []byte) (int, error) {

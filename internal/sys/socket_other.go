@@ -2,10 +2,21 @@
 
 package sys
 
-import "golang.org/x/sys/unix"
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // Recv reads from a socket that must be non-blocking; p must not be empty.
 func Recv(fd int, p []byte) (int, error) { return unix.Read(fd, p) }
+
+// Read is syscall.Read.
+func Read(fd int, p []byte) (int, syscall.Errno) {
+	n, err := syscall.Read(fd, p)
+	errno, _ := err.(syscall.Errno)
+	return n, errno
+}
 
 // Send writes to a socket that must be non-blocking; p must not be empty.
 func Send(fd int, p []byte) (int, error) { return unix.Write(fd, p) }
