@@ -123,8 +123,8 @@ func (c loadCommand) runSearch(ctx context.Context, f *loadFlags, limit load.Lim
 	if !f.changed("duration") {
 		f.plan.Duration = searchTime
 	}
-	people, began := c.people(f.json), time.Now()
-	found, err := load.Search(ctx, f.plan, limit, func(s load.Step) { fmt.Fprintln(people, report.StepText(s)) })
+	began := time.Now()
+	found, err := load.Search(ctx, f.plan, limit, func(s load.Step) { text.Print(report.Step(s)) })
 	if err != nil || len(found.Steps) == 0 {
 		return loadFailure(ctx, err)
 	}

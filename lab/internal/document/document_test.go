@@ -67,6 +67,30 @@ func TestTextFitsATerminal(t *testing.T) {
 	}
 }
 
+func TestATableThatDoesNotFitHasItsCellsBelowEachOther(t *testing.T) {
+	table := &Table{Columns: Columns("latency", "P50", "P90", "P99", "P99.9", "max", "mean", "min")}
+	for i := range 2 {
+		row := []string{fmt.Sprintf("from the time due %d", i)}
+		for j := range 7 {
+			row = append(row, fmt.Sprintf("%d.%d ms", i, j))
+		}
+		table.Rows = append(table.Rows, Texts(row...))
+	}
+	table.Rows[1].Under = []string{strings.Repeat("below ", 20)}
+	var b strings.Builder
+	mark := strings.Repeat("m", 30)
+	NewPrinter(&b, false).Within(40).Print(table, &Para{Mark: mark, Text: "a text behind it"})
+	for line := range strings.Lines(b.String()) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 40 {
+			t.Errorf("%d columns on a terminal of 40: %q", n, line)
+		}
+	}
+	if words := strings.Join(strings.Fields(b.String()), " "); !strings.HasPrefix(words, "latency from the time due 0 P50 0.0 ms P90 0.1 ms") ||
+		!strings.Contains(words, "min 0.6 ms latency from the time due 1 P50 1.0 ms") || !strings.HasSuffix(words, "min 1.6 ms"+strings.Repeat(" below", 20)+" "+mark+" a text behind it") {
+		t.Errorf("it reads\n%s", b.String())
+	}
+}
+
 func TestColoursOnlyDecorate(t *testing.T) {
 	coloured := text(true, sample()...)
 	if !strings.Contains(coloured, "\x1b[32m") || !strings.Contains(coloured, "\x1b[31m") {

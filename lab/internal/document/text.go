@@ -85,10 +85,11 @@ func (p *Printer) para(x *Para) {
 
 // wrapped writes a text behind a mark, with later lines indented as far.
 func (p *Printer) wrapped(mark string, markStyle Style, text string, style Style) {
-	indent := min(utf8.RuneCountInString(mark), p.width/2, 30)
+	marked := utf8.RuneCountInString(mark)
+	indent := min(marked, p.width/2, 30)
 	lines := wrap(text, p.width-indent)
-	if len(lines) == 0 {
-		lines = []string{""}
+	if len(lines) == 0 || marked+utf8.RuneCountInString(lines[0]) > p.width {
+		lines = append([]string{""}, lines...)
 	}
 	for i, line := range lines {
 		if i == 0 {
@@ -144,6 +145,14 @@ func (p *Printer) table(t *Table) {
 		p.wrapped("", Plain, t.Caption, Bold)
 	}
 	shown, widths := t.shown(p.width)
+	all := 0
+	for _, i := range shown {
+		all += widths[i] + 2
+	}
+	if all > p.width {
+		p.stacked(t, shown)
+		return
+	}
 	put := func(cell func(i int) Cell) {
 		var b strings.Builder
 		for _, i := range shown {
@@ -166,11 +175,30 @@ func (p *Printer) table(t *Table) {
 			}
 			return r.Cells[i]
 		})
-		for _, text := range r.Under {
-			for _, line := range wrap(text, p.width-8) {
-				p.line("        " + line)
+		p.under(r)
+	}
+}
+
+func (p *Printer) under(r Row) {
+	for _, text := range r.Under {
+		p.wrapped("        ", Plain, text, Plain)
+	}
+}
+
+// stacked writes a table that does not fit, with the cells of a row below each other.
+func (p *Printer) stacked(t *Table, shown []int) {
+	for n, r := range t.Rows {
+		if n > 0 {
+			p.line("")
+		}
+		f := &Facts{}
+		for _, i := range shown {
+			if i < len(r.Cells) {
+				f.Add(t.Columns[i].Name, r.Cells[i].Text)
 			}
 		}
+		p.facts(f)
+		p.under(r)
 	}
 }
 

@@ -29,9 +29,9 @@ func Pair(p *load.Pair) []document.Item {
 	return []document.Item{document.Say(text), t}
 }
 
-// StepText is a line about one rate that a search tried.
-func StepText(s load.Step) string {
-	return fmt.Sprintf("%12s/s  %10s  %s", units.Number(s.Rate), stepLatency(s), outcome(s))
+// Step says what came of one rate that a search tried.
+func Step(s load.Step) document.Item {
+	return &document.Para{Mark: fmt.Sprintf("%10s/s  %9s", units.Number(s.Rate), stepLatency(s)), Text: outcome(s)}
 }
 
 func stepLatency(s load.Step) string {
