@@ -344,45 +344,6 @@ func tcpPair(t *testing.T) (near, far net.Conn) {
 	return near, far
 }
 
-// A connection that waited for another one's writes is not taken for it when the pace
-// has changed meanwhile.
-func TestPaceThatChangesMeanwhile(t *testing.T) {
-	eachKind(t, func(t *testing.T, config *tls.Config, o aio.Options) {
-		closed := make(chan *aio.Conn[int], 4)
-		conns := make(chan *aio.Conn[int], 4)
-		h := &aio.ConnHandler[int]{
-			TLS:    config,
-			Open:   func(c *aio.Conn[int]) error { conns <- c; return nil },
-			Data:   func(c *aio.Conn[int], p []byte) error { c.State++; _, err := c.Write(p); return err },
-			Closed: func(c *aio.Conn[int], _ error) { closed <- c },
-		}
-		s := serveConns(t, h, aio.Server{Options: o})
-		client, paced := s.dial(), <-conns
-		slowClient, slow := s.dial(), <-conns
-		otherClient, other := s.dial(), <-conns
-		if _, err := slow.Write(make([]byte, 16<<20)); err != nil {
-			t.Fatal(err)
-		}
-		within := func(f func()) {
-			done := make(chan struct{})
-			if err := slow.Do(func() { f(); close(done) }); err != nil {
-				t.Fatal(err)
-			}
-			<-done
-		}
-		within(func() { paced.PaceBy(slow) })
-		converse(t, client, 1) // now it waits for the writes of slow
-		within(func() { paced.PaceBy(other) })
-		slowClient.Close()
-		if c := <-closed; c != slow {
-			t.Error("another connection than the one whose client has left is closed")
-		}
-		converse(t, client, 1000)
-		converse(t, otherClient, 1000)
-		s.end()
-	})
-}
-
 // Peers that begin a handshake and fall silent do not keep others out.
 func TestStalledHandshakesGiveWay(t *testing.T) {
 	const stalled = 1024
