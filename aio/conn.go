@@ -33,6 +33,7 @@ type Conn[S any] struct {
 	paused  bool
 	calling bool // Open, Data, Buf or Ended is under way
 	ended   bool // the peer has ended its side, and Ended wants to go on
+	came    bool // bytes have come
 }
 
 // phase is how far a connection is.
@@ -199,6 +200,7 @@ func (c *Conn[S]) read(r *OpResult) {
 		}
 		return
 	}
+	c.came = c.came || r.Size > 0
 	var err error
 	short := false // TLS has kept more than the budget has
 	switch {

@@ -187,8 +187,15 @@ func (c *Conn[S]) SyscallConn() (syscall.RawConn, error) {
 	return nil, ErrUnsupported
 }
 
-// ConnectionState returns the result of the TLS handshake; ok is false without TLS.
+// ConnectionState returns the result of the TLS handshake; ok is false without TLS. When TLS runs
+// on the Std driver, see ConnHandler.TLS, the state is empty until the first bytes have come.
 func (c *Conn[S]) ConnectionState() (state tls.ConnectionState, ok bool) {
+	if over, ok := c.name[0].(*tls.Conn); ok {
+		if c.came { // or this would wait for the handshake
+			state = over.ConnectionState()
+		}
+		return state, true
+	}
 	if c.secure == nil {
 		return state, false
 	}

@@ -15,10 +15,9 @@ import (
 	"github.com/sluice-go/sluice/internal/testcert"
 )
 
-// When the server ends, a client gets all that was written and the end of the stream,
-// over TLS by close_notify: without it crypto/tls says io.ErrUnexpectedEOF. Closed is
-// called for each connection, also for those that are paused, half closed or in their
-// handshake.
+// When the server ends, a client gets all that was written and the end of the stream.
+// Closed is called for each connection, also for those that are paused, half closed or in
+// their handshake.
 func TestEndOfTheServer(t *testing.T) {
 	eachKind(t, func(t *testing.T, config *tls.Config, o aio.Options) {
 		const size = 4 << 20

@@ -126,6 +126,27 @@ func TestHandshakeTimeout(t *testing.T) {
 	s.end()
 }
 
+// The shorter of two limits holds for a peer that does not begin its handshake.
+func TestIdleTimeoutInTheHandshake(t *testing.T) {
+	const short, long = 20 * time.Millisecond, time.Hour
+	for _, driver := range driversHere(t) {
+		for _, limits := range [][2]time.Duration{{short, long}, {long, short}} {
+			refused := make(closings, 1)
+			s := serveConns(t, &aio.ConnHandler[int]{
+				TLS:         testcert.Server(t),
+				IdleTimeout: limits[0], HandshakeTimeout: limits[1],
+				Data:    func(*aio.Conn[int], []byte) error { return nil },
+				Refused: func(_ net.Addr, err error) { refused <- err },
+			}, aio.Server{Options: aio.Options{Driver: driver}})
+			checkEnded(t, s.raw())
+			if err := refused.wait(t); err != aio.ErrDeadline {
+				t.Errorf("%v, idle %v, handshake %v: refused because of %v", driver, limits[0], limits[1], err)
+			}
+			s.end()
+		}
+	}
+}
+
 // silenced is a client's connection whose Read returns nothing until the end.
 type silenced struct{ net.Conn }
 

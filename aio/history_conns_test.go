@@ -26,6 +26,7 @@ type connHistory struct {
 	handler *aio.ConnHandler[passage]
 	memory  *mem.Allocator
 	server  *connServer // for the clients
+	single  bool        // there is one watcher: all connections have the same goroutine
 
 	ending                  atomic.Bool // of the server
 	opened, closed, refused atomic.Int64
@@ -48,6 +49,8 @@ type passage struct {
 	waiting []byte // to be echoed when the pause is over
 	pausing bool
 	ended   bool // the peer has, and its echo is not out
+
+	attached bool // by the program
 }
 
 func newConnHistory(t *testing.T, driver aio.Driver, config *tls.Config, seed uint64, hard bool) *connHistory {
@@ -75,8 +78,10 @@ func newConnHistory(t *testing.T, driver aio.Driver, config *tls.Config, seed ui
 			return h.data(c, b.Bytes())
 		}
 	}
+	watchers := 1 + rng.IntN(3)
+	h.single = watchers == 1
 	h.server = serveConns(t, h.handler, aio.Server{
-		Watchers: 1 + rng.IntN(3),
+		Watchers: watchers,
 		Grace:    []time.Duration{-1, atMost}[rng.IntN(2)],
 		Options: aio.Options{
 			Driver:      driver,
@@ -156,7 +161,7 @@ func (h *connHistory) data(c *aio.Conn[passage], p []byte) error {
 // echo writes p in one of the ways that there are, perhaps after a pause.
 func (h *connHistory) echo(c *aio.Conn[passage], p []byte) (err error) {
 	s := &c.State
-	switch way := s.rng.IntN(6); {
+	switch way := s.rng.IntN(7); {
 	case s.pausing:
 		s.waiting = append(s.waiting, p...) // Data may be called once more
 	case way == 0:
@@ -177,6 +182,8 @@ func (h *connHistory) echo(c *aio.Conn[passage], p []byte) (err error) {
 		if spread.Written+spread.Queued != 1 && !h.lenient() {
 			h.t.Errorf("%v: WriteMany to one connection: %+v", h.driver, spread)
 		}
+	case way == 4:
+		err = c.WriteMemory(memoryOf(h.memory, p, s.rng.IntN(len(p)+1), s.rng.IntN(len(p)+1)))
 	default:
 		_, err = c.Write(p)
 	}
@@ -204,7 +211,7 @@ func (h *connHistory) goOn(c *aio.Conn[passage]) {
 // trouble does something that a program may do at any time.
 func (h *connHistory) trouble(c *aio.Conn[passage], p []byte) error {
 	s := &c.State
-	switch s.rng.IntN(12) {
+	switch s.rng.IntN(16) {
 	case 0:
 		return errOfTheProgram
 	case 1:
@@ -241,9 +248,60 @@ func (h *connHistory) trouble(c *aio.Conn[passage], p []byte) error {
 			c.Queued()
 			c.Close()
 		}()
+	case 10:
+		c.SetIdleTimeout(time.Duration(s.rng.IntN(2000)) * time.Microsecond)
+		c.Write(p)
+	case 11:
+		h.ask(c)
+	case 12:
+		h.pace(c)
+		c.Write(make([]byte, 1<<20))
+	case 13:
+		return h.attach(c)
 	default:
 		c.Write(p)
 	}
+	return nil
+}
+
+// ask asks for all that a connection can say.
+func (h *connHistory) ask(c *aio.Conn[passage]) {
+	if state, ok := c.ConnectionState(); ok != (h.handler.TLS != nil && !c.State.attached) || ok && !state.HandshakeComplete {
+		h.t.Errorf("%v: TLS is %v, the handshake over: %v", h.driver, ok, state.HandshakeComplete)
+	}
+	raw, err := c.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(uintptr) {})
+	}
+	if err != nil && !errors.Is(err, net.ErrClosed) {
+		h.t.Errorf("%v: the descriptor: %v", h.driver, err)
+	}
+}
+
+// pace makes c depend on another connection, which may be gone before it.
+func (h *connHistory) pace(c *aio.Conn[passage]) {
+	if !h.single {
+		return
+	}
+	h.live.Range(func(other, _ any) bool {
+		c.PaceBy(other.(*aio.Conn[passage]))
+		return other == c
+	})
+}
+
+// attach has c's watcher serve the near side of a connection to this server itself.
+func (h *connHistory) attach(c *aio.Conn[passage]) error {
+	if c.State.attached { // or there would be ever more
+		return nil
+	}
+	conn, err := net.DialTimeout("tcp", h.server.addr, atMost)
+	if err != nil {
+		return err
+	}
+	seed := uint64(h.opened.Add(1))
+	other := c.Attach(conn, passage{kind: wild, attached: true, seed: seed, rng: rand.New(rand.NewPCG(seed, 1))})
+	other.Write([]byte{wild})
+	c.PaceBy(other)
 	return nil
 }
 
@@ -252,6 +310,16 @@ func bufOf(a *mem.Allocator, p []byte) mem.Buf {
 	b := a.Get(len(p))
 	copy(b.Bytes(), p)
 	return b //sluice:moved
+}
+
+// memoryOf is a Memory with the bytes of p in three parts, cut at a and b, to be transferred.
+func memoryOf(memory *mem.Allocator, p []byte, a, b int) *mem.Memory {
+	m := new(mem.Memory)
+	a, b = min(a, b), max(a, b)
+	for _, part := range [][]byte{p[:a], p[a:b], p[b:]} {
+		m.Append(bufOf(memory, part))
+	}
+	return m
 }
 
 // client is one connection from its beginning to its end.

@@ -102,6 +102,31 @@ func TestClientCertificate(t *testing.T) {
 	}
 }
 
+// A client's certificates may come faster than crypto/tls reads them, and be more than is kept.
+func TestLongCertificatesOfAClient(t *testing.T) {
+	for _, version := range versions {
+		server, clientConfig := configs(t, version)
+		server.ClientAuth = tls.RequireAnyClientCert
+		long := tls.Certificate{PrivateKey: server.Certificates[0].PrivateKey}
+		for size := 0; size < 200<<10; size += len(server.Certificates[0].Certificate[0]) {
+			long.Certificate = append(long.Certificate, server.Certificates[0].Certificate[0])
+		}
+		clientConfig.Certificates = []tls.Certificate{long}
+		for range 10 {
+			raw, ended, s := serve(t, server, 1<<20)
+			client := tls.Client(raw, clientConfig)
+			echo(t, client, 5000)
+			client.Close()
+			if err := result(t, ended); err != io.EOF {
+				t.Error(err)
+			}
+			if got := len(s.opened.PeerCertificates); got != len(long.Certificate) {
+				t.Errorf("%d certificates of the client", got)
+			}
+		}
+	}
+}
+
 func TestResumptionProtocolAndName(t *testing.T) {
 	for _, version := range versions {
 		t.Run(tls.VersionName(version), func(t *testing.T) {
