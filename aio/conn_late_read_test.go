@@ -111,3 +111,35 @@ func endStarved(t *testing.T, driver aio.Driver, before bool, yields int) {
 	}
 	s.end()
 }
+
+// Without a WriteTimeout a peer that takes nothing has DefaultGrace after Close.
+func TestCloseWithoutAWriteTimeout(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes as long as DefaultGrace")
+	}
+	closed := make(closings, 4)
+	var servers []*connServer
+	for _, driver := range driversHere(t) {
+		s := serveConns(t, &aio.ConnHandler[int]{
+			Open: func(c *aio.Conn[int]) error {
+				_, err := c.Write(make([]byte, 16<<20))
+				return errors.Join(err, c.Close())
+			},
+			Data:   func(*aio.Conn[int], []byte) error { return nil },
+			Closed: func(_ *aio.Conn[int], reason error) { closed <- reason },
+		}, aio.Server{Options: aio.Options{Driver: driver}})
+		s.dial()
+		servers = append(servers, s)
+	}
+	for range servers {
+		if err := closed.wait(t); err != net.ErrClosed {
+			t.Errorf("the reason is %v", err)
+		}
+	}
+	for _, s := range servers { // the end of each looks for goroutines of all
+		s.stop()
+	}
+	for _, s := range servers {
+		s.end()
+	}
+}

@@ -26,7 +26,8 @@ type connHistory struct {
 	handler *aio.ConnHandler[passage]
 	memory  *mem.Allocator
 	server  *connServer // for the clients
-	single  bool        // there is one watcher: all connections have the same goroutine
+	addr    string
+	single  bool // there is one watcher: all connections have the same goroutine
 
 	ending                  atomic.Bool // of the server
 	opened, closed, refused atomic.Int64
@@ -80,6 +81,8 @@ func newConnHistory(t *testing.T, driver aio.Driver, config *tls.Config, seed ui
 	}
 	watchers := 1 + rng.IntN(3)
 	h.single = watchers == 1
+	listeners := listenOn(t, 1)
+	h.addr = listeners[0].Addr().String()
 	h.server = serveConns(t, h.handler, aio.Server{
 		Watchers: watchers,
 		Grace:    []time.Duration{-1, atMost}[rng.IntN(2)],
@@ -90,7 +93,7 @@ func newConnHistory(t *testing.T, driver aio.Driver, config *tls.Config, seed ui
 			QueuePolicy: aio.QueuePolicy(rng.IntN(2)),
 			BufferSize:  []int{0, 700, 4096}[rng.IntN(3)],
 		},
-	})
+	}, listeners...)
 	return h
 }
 
@@ -294,7 +297,7 @@ func (h *connHistory) attach(c *aio.Conn[passage]) error {
 	if c.State.attached { // or there would be ever more
 		return nil
 	}
-	conn, err := net.DialTimeout("tcp", h.server.addr, atMost)
+	conn, err := net.DialTimeout("tcp", h.addr, atMost)
 	if err != nil {
 		return err
 	}

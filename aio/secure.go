@@ -141,9 +141,7 @@ func (s *secure) ended(err error) (reason error, wait bool) {
 	switch {
 	case err != io.EOF:
 		return err, false
-	case open && s.conn.isPaused():
-		return nil, false // deliver is called when it goes on
-	case open:
+	case open: // while it is paused nothing is delivered, but when it goes on
 		return s.deliver(mostPlain), false
 	}
 	if over, err := s.session.Handshake(); over && err != nil {

@@ -94,7 +94,7 @@ func (c FourCC) reorders() bool {
 	return c == CodecAVC || c == CodecHEVC || c == CodecVVC
 }
 
-// String returns the four bytes, such as "avc1".
+// String returns the four bytes, such as "avc1", or a number where they are no letters.
 func (c FourCC) String() string {
 	if c < codecCount {
 		return fmt.Sprintf("codec %d", uint32(c))
