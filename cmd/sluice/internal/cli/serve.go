@@ -46,7 +46,8 @@ Also over HTTP: /operate for operators, /api/streams, /api/clients, /api/bans,
 A file that --config names has the same settings, as YAML: "merge: 100ms". So
 has the environment, which goes before the file: SLUICE_GOP_TIME for --gop-time,
 SLUICE_CONFIG for --config. Flags go before both. Secrets come from the
-environment only: SLUICE_TOKEN_SECRET signs the tokens of --protect,
+environment only: SLUICE_TOKEN_SECRET signs the tokens of --protect, those of
+SLUICE_TOKEN_SECRET_ACCEPT hold too while it is changed,
 SLUICE_API_TOKEN is what the API asks for, SLUICE_EVENT_SECRET signs events,
 SLUICE_CLUSTER_SECRET is that of the nodes of a cluster, which with
 SLUICE_CLUSTER_SECRET_ACCEPT may have that one too while it is changed,

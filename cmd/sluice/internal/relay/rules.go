@@ -52,7 +52,7 @@ func newRules(c *config.Config, ask hooks.AdmissionOptions, log *slog.Logger) (*
 
 // options converts settings, those of all streams or of one, into options of the gate.
 func (r *ruleSet) options(c *config.Config) (o access.Options, err error) {
-	o = access.Options{Secret: []byte(c.TokenSecret), Revoked: c.Revoked, MaxViewersPerStream: c.MaxViewersPerStream}
+	o = access.Options{Secret: []byte(c.TokenSecret), Accept: []byte(c.TokenSecretAccept), Revoked: c.Revoked, MaxViewersPerStream: c.MaxViewersPerStream}
 	if o.Protect, err = access.ParseActions(strings.Join(c.Protect, ",")); err != nil {
 		return o, err
 	}

@@ -57,7 +57,7 @@ func (g *Gate) Admit(ctx context.Context, r Request) (release func(), err error)
 	}
 	token := ""
 	if rules.protect[r.Action] {
-		err := Verify(all.secret, r.Action, r.Stream, r.token(), all.now())
+		err := all.verify(r.Action, r.Stream, r.token())
 		token = TokenID(r.token())
 		if err == nil && all.revoked[token] {
 			err = ErrTokenRevoked
@@ -178,22 +178,26 @@ func (g *Gate) Usage() Usage {
 	return Usage{Streams: len(g.limits.publishes), Viewers: g.limits.viewers, Addresses: len(g.limits.addresses), Publishers: len(g.limits.hosts)}
 }
 
-// Expected returns the token that allows action on stream and begins with head: the
-// token without its last part, which only the holder of the secret can make. It serves
+// Expected returns the tokens, one for each secret, that allow action on stream and begin
+// with head: a token without its last part, which only the holder of the secret can make. It serves
 // challenges that a peer answers without sending the token. It does not check the
 // expiry: Admit does.
-func (g *Gate) Expected(action Action, stream, head string) (token string, ok bool) {
+func (g *Gate) Expected(action Action, stream, head string) (tokens []string) {
 	rules := g.rules.Load()
 	id, until, named := strings.Cut(head, ".")
 	if !named {
 		id, until = "", head
 	}
 	seconds, err := strconv.ParseInt(until, 10, 64)
-	if err != nil || seconds < 0 || strconv.FormatInt(seconds, 10) != until || len(rules.secret) == 0 || named && !validID(id) {
-		return "", false
+	if err != nil || seconds < 0 || strconv.FormatInt(seconds, 10) != until || len(rules.secrets[0]) == 0 || named && !validID(id) {
+		return nil
 	}
-	if named {
-		return SignID(rules.secret, action, stream, id, time.Unix(seconds, 0)), true
+	for _, secret := range rules.secrets {
+		if named {
+			tokens = append(tokens, SignID(secret, action, stream, id, time.Unix(seconds, 0)))
+		} else {
+			tokens = append(tokens, Sign(secret, action, stream, time.Unix(seconds, 0)))
+		}
 	}
-	return Sign(rules.secret, action, stream, time.Unix(seconds, 0)), true
+	return tokens
 }

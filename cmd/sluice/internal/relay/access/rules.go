@@ -15,6 +15,9 @@ type Options struct {
 	// Secret signs the tokens: at least MinSecret bytes when anything is
 	// protected. It is copied.
 	Secret []byte
+	// Accept is another secret by which tokens hold, while that is changed. It is copied;
+	// empty is none.
+	Accept []byte
 	// Ask is asked about every request that the other rules admit; nil: nothing is.
 	Ask Asker
 	// Revoked are the ids of revoked tokens.
@@ -30,7 +33,7 @@ type Options struct {
 	// MaxViewersPerStream bounds those who play one stream. 0 is no limit.
 	MaxViewersPerStream int
 	// For returns the rules of a stream, nil for these; For itself may be nil. Of what it
-	// returns the secret, the revoked tokens and the other limits do not count.
+	// returns the secrets, the revoked tokens and the other limits do not count.
 	For func(stream string) *Rules
 	// Now is the clock that tokens expire by; nil is time.Now.
 	Now func() time.Time
@@ -55,7 +58,7 @@ func (r Refused) Error() string { return string(r) }
 // Rules are checked and prepared Options. They are immutable.
 type Rules struct {
 	protect map[Action]bool
-	secret  []byte
+	secrets [][]byte // the first one signs
 	revoked map[string]bool
 	allow   map[Action]AllowList
 	now     func() time.Time
@@ -71,7 +74,7 @@ func Compile(o Options) (*Rules, error) { return newRules(o) }
 func newRules(o Options) (*Rules, error) {
 	g := &Rules{
 		protect: map[Action]bool{},
-		secret:  slices.Clone(o.Secret),
+		secrets: [][]byte{slices.Clone(o.Secret)},
 		revoked: map[string]bool{},
 		allow:   map[Action]AllowList{},
 		now:     o.Now,
@@ -79,6 +82,12 @@ func newRules(o Options) (*Rules, error) {
 		of:      o.For,
 		viewers: o.MaxViewersPerStream,
 		maxima:  maxima{streams: o.MaxStreams, viewers: o.MaxViewers, viewersPerAddress: o.MaxViewersPerAddress, streamsPerAddress: o.MaxStreamsPerAddress},
+	}
+	if len(o.Accept) > 0 {
+		if err := CheckSecret(o.Accept); err != nil {
+			return nil, err
+		}
+		g.secrets = append(g.secrets, slices.Clone(o.Accept))
 	}
 	if g.now == nil {
 		g.now = time.Now
@@ -114,6 +123,16 @@ func newRules(o Options) (*Rules, error) {
 		}
 	}
 	return g, nil
+}
+
+// verify is Verify with each of the secrets.
+func (r *Rules) verify(action Action, stream, token string) (err error) {
+	for _, secret := range r.secrets {
+		if err = Verify(secret, action, stream, token, r.now()); err != ErrTokenWrong {
+			return err
+		}
+	}
+	return err
 }
 
 // forStream returns the rules of a stream.

@@ -2,6 +2,8 @@ package access
 
 import (
 	"errors"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -140,4 +142,42 @@ func FuzzVerify(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A secret is changed while the tokens of the one before go on: they hold until that is not
+// accepted any more, and new ones are of the new secret.
+func TestTheSecretOfTokensIsChanged(t *testing.T) {
+	before, after := []byte("the secret before this one"), []byte("the secret after that one")
+	now := time.Unix(1_700_000_000, 0)
+	for _, c := range []struct {
+		secret, accept []byte
+		old, new       error
+	}{
+		{before, nil, nil, ErrTokenWrong}, {before, after, nil, nil}, {after, before, nil, nil}, {after, nil, ErrTokenWrong, nil},
+	} {
+		g, err := New(Options{Protect: []Action{Play}, Secret: c.secret, Accept: c.accept, Now: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for secret, want := range map[string]error{string(before): c.old, string(after): c.new} {
+			token := SignID([]byte(secret), Play, "live/s", "cam1", now.Add(time.Hour))
+			release, err := g.Admit(t.Context(), Request{Action: Play, Stream: "live/s", Query: url.Values{"token": {token}}})
+			if !errors.Is(err, want) {
+				t.Errorf("secret %q, accepts %q, token of %q: %v", c.secret, c.accept, secret, err)
+			}
+			if err == nil {
+				release()
+			}
+			if got := slices.Contains(g.Expected(Play, "live/s", token[:strings.LastIndexByte(token, '.')]), token); got != (want == nil) {
+				t.Errorf("secret %q, accepts %q: the token of %q is expected: %v", c.secret, c.accept, secret, got)
+			}
+		}
+		expired := Sign(before, Play, "live/s", now.Add(-time.Hour))
+		if _, err := g.Admit(t.Context(), Request{Action: Play, Stream: "live/s", Query: url.Values{"token": {expired}}}); c.old == nil && !errors.Is(err, ErrTokenExpired) {
+			t.Errorf("an expired one: %v", err)
+		}
+	}
+	if _, err := New(Options{Secret: after, Accept: []byte("short")}); err == nil {
+		t.Error("a short secret is accepted")
+	}
 }

@@ -13,8 +13,8 @@ type Permission struct {
 	CORS         []string // origins whose pages may play from here; "*" for all
 
 	// The secrets come from the environment only.
-	TokenSecret string
-	APIToken    string
+	TokenSecret, TokenSecretAccept string
+	APIToken                       string
 }
 
 // Environment variables with the secrets.
@@ -41,6 +41,8 @@ func (g *Permission) settings() []Setting {
 			value: list(&g.CORS), fits: origins(&g.CORS)},
 		{Name: "token-secret", Live: true, Secret: true, Usage: "signs the tokens of protect",
 			value: text(&g.TokenSecret)},
+		{Name: "token-secret-accept", Live: true, Secret: true, Usage: "another one by which tokens hold, while that is changed",
+			value: text(&g.TokenSecretAccept), fits: secret(&g.TokenSecretAccept)},
 		{Name: "api-token", Live: true, Secret: true, Usage: "what the API and the metrics ask for",
 			value: text(&g.APIToken)},
 	}

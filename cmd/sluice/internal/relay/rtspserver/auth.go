@@ -80,15 +80,13 @@ func (x *peer) digest(method string, p map[string]string, action access.Action, 
 	if p["realm"] != realm || p["algorithm"] != "" && !strings.EqualFold(p["algorithm"], "MD5") {
 		return ""
 	}
-	token, ok := x.server.Gate.Expected(action, stream, p["username"])
-	if !ok {
-		return ""
+	for _, token := range x.server.Gate.Expected(action, stream, p["username"]) {
+		want := rtspauth.Response(p["username"], token, method, p)
+		if subtle.ConstantTimeCompare([]byte(want), []byte(strings.ToLower(p["response"]))) == 1 {
+			return token
+		}
 	}
-	want := rtspauth.Response(p["username"], token, method, p)
-	if subtle.ConstantTimeCompare([]byte(want), []byte(strings.ToLower(p["response"]))) != 1 {
-		return ""
-	}
-	return token
+	return ""
 }
 
 // info returns the session's Info for a request about a stream, and the rest of the path
