@@ -13,11 +13,13 @@ const (
 	avcIDR     = 5
 	avcSPS     = 7
 	avcPPS     = 8
+	avcAUD     = 9
 	hevcBLA    = 16 // the first of the pictures that decoding can begin at
 	hevcLastRA = 21
 	hevcVPS    = 32
 	hevcSPS    = 33
 	hevcPPS    = 34
+	hevcAUD    = 35
 )
 
 // NALType returns the type of a unit of H.264 or HEVC.
@@ -38,6 +40,16 @@ func IsSet(codec flv.FourCC, nal []byte) bool {
 		return t >= hevcVPS && t <= hevcPPS
 	}
 	return t == avcSPS || t == avcPPS
+}
+
+// IsDelimiter reports whether a unit of H.264 or HEVC is an access unit delimiter, which no other of a
+// picture is before.
+func IsDelimiter(codec flv.FourCC, nal []byte) bool {
+	t := NALType(codec, nal)
+	if codec == flv.CodecHEVC {
+		return t == hevcAUD
+	}
+	return t == avcAUD
 }
 
 // isStart reports whether a decoder can begin at the picture that the unit is of.

@@ -59,6 +59,51 @@ func TestPicturesThatChangeCostNoSound(t *testing.T) {
 	}
 }
 
+// From a change of their parameters on, key frames have the sets that the initialization has: ffmpeg
+// passes over another initialization and would decode with the first.
+func TestPicturesThatChangeHaveTheirParameters(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	record := bytes.Clone(video.Record)
+	record[bytes.Index(record, video.Sets[0])+3]++ // the level
+	other, err := au.ParseConfig(flv.CodecAVC, record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := newLine(t, video, audio, func(l *limits) { l.segments = 50 })
+	delimiter := []byte{9, 0xf0}
+	var want []string // of key frames
+	for i, config := range []*au.Config{video, other, video} {
+		for _, u := range made(uint32(i)*5000, 5000, 40, 25, config, audio) {
+			if u.Video && u.Key {
+				keyed := slices.Clone(u.Parts)
+				if i > 0 {
+					keyed = slices.Concat(config.Sets, keyed)
+				}
+				if u.Time%2000 == 0 {
+					u.Parts = append([][]byte{delimiter}, u.Parts...)
+					keyed = append([][]byte{delimiter}, keyed...)
+				}
+				if u.Time%3000 == 0 && i > 0 {
+					u.Parts = keyed // with sets of its own
+				}
+				want = append(want, string(au.AppendLengths(nil, keyed)))
+			}
+			x.put(u)
+		}
+	}
+	if !x.cutter.finish() {
+		t.Fatal("no memory")
+	}
+	x.look()
+	for i, w := range want {
+		if got := x.seen[0][25*i].data; got != w {
+			t.Errorf("key frame %d is %x, want %x", i, got, w)
+		}
+	}
+	x.breaks(2)
+}
+
 // Sound that comes begins with the next key frame, and no picture is lost.
 func TestSoundThatComesCostsNoPictures(t *testing.T) {
 	units, _ := clip(t)

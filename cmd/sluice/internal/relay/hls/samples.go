@@ -1,6 +1,8 @@
 package hls
 
 import (
+	"slices"
+
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/flv"
 )
@@ -21,6 +23,7 @@ type track struct {
 	heard   bool // latest is set
 	said    bool // a sample has come in this segment
 	missing int  // segments without one
+	inBand  bool // key frames have their parameter sets
 
 	latest    int64 // time of the latest unit, without wrapping
 	pending   bool  // the duration of the last sample is not known
@@ -33,8 +36,10 @@ func newTrack(kind int, c *au.Config) *track {
 	return &track{video: kind == 0, config: c, scale: scaleOf(kind == 0, c)}
 }
 
-// adopt takes another configuration, after the open segment has ended if it differs.
+// adopt takes another configuration, after the open segment has ended if it differs. From then on key
+// frames have it too: ffmpeg and what is built on it pass over every initialization but the first.
 func (t *track) adopt(c *au.Config) {
+	t.inBand = t.inBand || !sameConfig(t.config, c)
 	t.config = c
 	if scale := scaleOf(t.video, c); scale != t.scale {
 		t.scale = scale
@@ -42,12 +47,20 @@ func (t *track) adopt(c *au.Config) {
 	}
 }
 
-// append copies a unit's parts to the data, and returns their size.
+// append copies a unit's parts to the data, and returns their size. A key frame gets the parameter
+// sets too, if they have changed and it has none.
 func (t *track) append(u *au.Unit) int {
 	before := len(t.data)
 	switch u.Codec {
 	case flv.CodecAVC, flv.CodecHEVC:
-		t.data = au.AppendLengths(t.data, u.Parts)
+		parts := u.Parts
+		if t.inBand && u.Key && !slices.ContainsFunc(parts, func(p []byte) bool { return au.IsSet(u.Codec, p) }) {
+			if len(parts) > 0 && au.IsDelimiter(u.Codec, parts[0]) {
+				t.data, parts = au.AppendLengths(t.data, parts[:1]), parts[1:]
+			}
+			t.data = au.AppendLengths(t.data, t.config.Sets)
+		}
+		t.data = au.AppendLengths(t.data, parts)
 	default:
 		for _, p := range u.Parts {
 			t.data = append(t.data, p...)

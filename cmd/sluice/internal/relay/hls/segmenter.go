@@ -68,6 +68,7 @@ func (s *segmenter) put(u *au.Unit) bool {
 			return true
 		}
 		t = newTrack(kind, u.Config)
+		t.inBand = true // it may have been there before, with others
 		ok = s.restart(true, s.extend(t, u.Time))
 		s.tracks[kind] = t
 	case u.Video && u.Key && s.sound.renew != nil:

@@ -169,7 +169,7 @@ func (m *Muxer) picture(t *mpegts.Track, u *au.Unit, pts, dts int64) error {
 		m.parts = append(m.parts, u.Config.Sets...)
 	}
 	for i, p := range u.Parts {
-		if len(p) == 0 || i == 0 && isDelimiter(u.Codec, p) {
+		if len(p) == 0 || i == 0 && au.IsDelimiter(u.Codec, p) {
 			continue // the library writes its own
 		}
 		m.parts = append(m.parts, p)
@@ -191,14 +191,6 @@ func (m *Muxer) picture(t *mpegts.Track, u *au.Unit, pts, dts int64) error {
 		}
 	}
 	return m.writer.WriteH264(t, pts, dts, m.parts)
-}
-
-// isDelimiter reports whether a unit is an access unit delimiter.
-func isDelimiter(codec flv.FourCC, p []byte) bool {
-	if codec == flv.CodecHEVC {
-		return au.NALType(codec, p) == 35
-	}
-	return au.NALType(codec, p) == 9
 }
 
 func (m *Muxer) sound(t *mpegts.Track, u *au.Unit, pts int64) error {

@@ -145,4 +145,4 @@ func (x *pictures) first(unit []byte) bool {
 	return len(unit) > at && unit[at]&0x80 != 0
 }
 
-func (x *pictures) delimits(unit []byte) bool { return isDelimiter(x.inBand.Codec, unit) }
+func (x *pictures) delimits(unit []byte) bool { return au.IsDelimiter(x.inBand.Codec, unit) }
