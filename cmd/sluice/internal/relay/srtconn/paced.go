@@ -74,8 +74,10 @@ func (p *Paced) send(b []byte) error {
 		return net.ErrClosed
 	default:
 	}
-	if _, err := p.conn.Write(b); err != nil {
+	if _, err := p.conn.Write(b); err == io.EOF { // as the library says that it is closed
 		return io.ErrClosedPipe
+	} else if err != nil {
+		return err
 	}
 	if p.sent += len(b); p.sent >= burst {
 		p.sent = 0

@@ -189,6 +189,16 @@ func (c *guarded) why(otherwise error) error {
 	return otherwise
 }
 
+// Write is the connection's Write. Its error is the reason why the connection was ended here, if it was:
+// the writer may notice the end before the reader does.
+func (c *guarded) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if err != nil {
+		err = c.why(err)
+	}
+	return n, err
+}
+
 // unanswered returns how many acknowledgements the library remembers, which it does not
 // show.
 func unanswered(conn srt.Conn) int {

@@ -2,6 +2,7 @@ package srtserver
 
 import (
 	"errors"
+	"io"
 	"slices"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/datarhei/gosrt/packet"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/srtconn"
 )
 
 // fakeConn is a connection with figures, of the form that the library's has.
@@ -26,6 +28,22 @@ type fakeConn struct {
 func (c *fakeConn) Stats(s *srt.Statistics) { *s = c.stats }
 func (c *fakeConn) SocketId() uint32        { return c.id }
 func (c *fakeConn) Close() error            { return nil }
+
+func (c *fakeConn) Write([]byte) (int, error) { return 0, io.EOF }
+
+// The writer may find the connection closed before the reader does: it says why.
+func TestWritesSayWhyTheConnectionWasEnded(t *testing.T) {
+	c := &guarded{Conn: &fakeConn{}, role: session.RoleViewer}
+	p := srtconn.NewPaced(c)
+	piece := make([]byte, 188)
+	if _, err := p.Write(piece); err != io.ErrClosedPipe {
+		t.Errorf("the peer has closed it: %v", err)
+	}
+	c.stop(errSends)
+	if _, err := p.Write(piece); err != errSends {
+		t.Errorf("%v, want %v", err, errSends)
+	}
+}
 
 func TestGuardLetsGoodViewersBe(t *testing.T) {
 	f := &fakeConn{}

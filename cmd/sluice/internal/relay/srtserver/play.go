@@ -51,7 +51,7 @@ func (s *Server) play(req srt.ConnRequest, info session.Info) {
 		s.Refused(session.RoleViewer, info, fmt.Errorf("%w: %s: %w", session.ErrNotFound, info.Stream, err))
 		return
 	}
-	p := srtconn.NewPaced(conn)
+	p := srtconn.NewPaced(guarded)
 	v, err := s.Watch(p, feed.Stream(), info, o, session.Viewing{Form: live.FormRaw, Why: feed.Err, Done: func() {
 		feed.Release()
 		done()
