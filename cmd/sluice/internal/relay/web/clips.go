@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
 // clips counts those that are being sent. One address has a share: who takes an hour of
@@ -19,8 +20,8 @@ type clips struct {
 
 // enter counts a clip until leave is called, or answers that there is no room.
 func (x *clips) enter(rw http.ResponseWriter, r *http.Request) (leave func(), ok bool) {
-	from, _ := netip.ParseAddrPort(r.RemoteAddr) // clients without an address count as one
-	host := access.HostOf(from.Addr())
+	// Clients without an address count as one.
+	host := access.HostOf(session.Info{Address: r.RemoteAddr}.IP())
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.all >= maxClips || x.of[host] >= maxClipsPerAddress {
