@@ -44,8 +44,9 @@ const quiet = 8
 // plain stands for a connection whose every read is notified.
 const plain = ^uint32(0)
 
-// Reset makes the next Open ask for the descriptor of another connection.
-func (s *Raw) Reset() { s.raw, s.mem = nil, nil }
+// Reset makes the next Open ask for the descriptor of another connection. A Read that waits,
+// under which it is called by mistake, still has its Memory.
+func (s *Raw) Reset() { s.raw = nil }
 
 // Open makes s ready to read m's connection into m. The first time it allocates.
 func (s *Raw) Open(m Memory) (err error) {
