@@ -72,18 +72,17 @@ var stackCalls = map[string]func(r *sluice.BufReader, size int) error{
 // grownStacks returns by how many bytes the stack of a goroutine grows that gets two frames
 // over a connection, and then waits.
 func grownStacks(t *testing.T, call func(r *sluice.BufReader, size int) error) int {
-	const n, body = 256, 16 << 10
+	const n, body = 64, 16 << 10
 	var before, after runtime.MemStats
-	var over, ready sync.WaitGroup
+	var over sync.WaitGroup
 	var ends []net.Conn
-	begun := make(chan struct{})
+	begun, read := make(chan struct{}), make(chan struct{})
 	for range n {
 		near, far := tcpPair(t)
 		ends = append(ends, near, far)
-		ready.Add(2)
 		over.Go(func() {
 			<-begun
-			serveFrames(sluice.NewBufReader(near), 4+body, call, ready.Done)
+			serveFrames(sluice.NewBufReader(near), 4+body, call, read)
 		})
 	}
 	runtime.ReadMemStats(&before)
@@ -95,9 +94,9 @@ func grownStacks(t *testing.T, call func(r *sluice.BufReader, size int) error) i
 			if _, err := ends[i].Write(p); err != nil {
 				t.Fatal(err)
 			}
+			<-read // one at a time: a block that has to be made takes more stack than one that is there
 		}
 	}
-	ready.Wait()
 	runtime.ReadMemStats(&after)
 	for _, c := range ends {
 		c.Close()
@@ -107,9 +106,9 @@ func grownStacks(t *testing.T, call func(r *sluice.BufReader, size int) error) i
 }
 
 //go:noinline
-func serveFrames(r *sluice.BufReader, size int, call func(r *sluice.BufReader, size int) error, done func()) {
+func serveFrames(r *sluice.BufReader, size int, call func(r *sluice.BufReader, size int) error, read chan<- struct{}) {
 	defer r.Recycle()
 	for call(r, size) == nil {
-		done()
+		read <- struct{}{}
 	}
 }
