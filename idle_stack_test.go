@@ -33,12 +33,16 @@ func TestReaderThatWaitsStaysInTheFirstStack(t *testing.T) {
 	}
 	for name := range stackCalls {
 		t.Run(name, func(t *testing.T) {
-			cmd := exec.Command(os.Args[0], "-test.run=^TestReaderThatWaitsStaysInTheFirstStack$")
-			cmd.Env = append(os.Environ(), stackEnv+"="+name, "GOGC=off", "GOMEMLIMIT=off")
-			out, err := cmd.CombinedOutput()
-			var grown int
-			if _, none := fmt.Sscan(string(out), &grown); err != nil || none != nil {
-				t.Fatalf("%v: %s", err, out)
+			grown := 1 << 20
+			for range 4 { // on a busy machine a block may have to be made, which takes more
+				cmd := exec.Command(os.Args[0], "-test.run=^TestReaderThatWaitsStaysInTheFirstStack$")
+				cmd.Env = append(os.Environ(), stackEnv+"="+name, "GOGC=off", "GOMEMLIMIT=off")
+				out, err := cmd.CombinedOutput()
+				var once int
+				if _, none := fmt.Sscan(string(out), &once); err != nil || none != nil {
+					t.Fatalf("%v: %s", err, out)
+				}
+				grown = min(grown, once)
 			}
 			if grown > 1024 {
 				t.Errorf("the stack of a goroutine that waits in %s, three calls deep, has grown by %d bytes", name, grown)
