@@ -152,6 +152,22 @@ func (s *segmenter) picturesGone() bool {
 	return pictures != nil && sound != nil && pictures.missing >= silentSegments && sound.missing == 0
 }
 
+// alone takes the time of a unit that no segment is open for, and reports whether pictures are taken to
+// be gone: for as long as they may be missing from segments only sound has come.
+func (s *segmenter) alone(video bool, at int64) bool {
+	since := &s.sound.waits
+	switch {
+	case video:
+		*since = moment{}
+	case !since.known || at < since.at:
+		*since = moment{at, true}
+	case at-since.at > silentSegments*s.declared():
+		s.tracks[0], s.changed = nil, true
+		return true
+	}
+	return false
+}
+
 func (s *segmenter) endSegment(at int64) bool {
 	last, ok := s.makePart(at, all)
 	for _, t := range s.tracks {

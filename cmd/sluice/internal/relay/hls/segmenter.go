@@ -106,7 +106,7 @@ func (s *segmenter) put(u *au.Unit) bool {
 		return false
 	}
 	if !s.began {
-		if s.tracks[0] != nil && !(u.Video && u.Key) {
+		if s.tracks[0] != nil && !(u.Video && u.Key) && !s.alone(u.Video, at) {
 			return true
 		}
 		if !s.begin(at) {

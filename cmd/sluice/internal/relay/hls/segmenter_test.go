@@ -364,6 +364,9 @@ func TestDiscontinuities(t *testing.T) {
 		{"sound goes", made(10_000, 10_000, 40, 25, video, nil), video, audio, 0, 1},
 		{"sound of six channels goes", made(10_000, 10_000, 40, 25, video, nil), video, surround, 0, 1},
 		{"pictures go", made(10_000, 16_000, 0, 25, nil, audio), video, audio, 1, 2},
+		{"pictures go and other sound", made(10_000, 26_000, 0, 25, nil, mono), video, audio, 1, 2},
+		{"pictures go, then come", append(made(10_000, 26_000, 0, 25, nil, mono), made(36_000, 10_000, 40, 25, video, mono)...), video, audio, 2, 3},
+		{"pictures go and another clock", made(100_000, 26_000, 0, 25, nil, audio), video, audio, 1, 2},
 		{"the same", made(10_000, 10_000, 40, 25, video, audio), video, audio, 0, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {

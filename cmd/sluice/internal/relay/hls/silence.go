@@ -113,6 +113,7 @@ type place struct {
 	lead   int64      // how far it was ahead of the latest picture
 	filled bool       // up to at there is silence, because nothing came
 	renew  *au.Config // of sound that has come or has other parameters, and waits for a key frame; nil: none
+	waits  moment     // while no segment is open: since then no picture has come beside it
 }
 
 // came takes the time of a frame of sound that comes with the newest of pictures, and reports whether

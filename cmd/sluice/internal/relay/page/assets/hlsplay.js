@@ -66,6 +66,8 @@ export class HLS {
     hls.on(Hls.Events.BUFFER_EOS, () => {
       this.#video.onended = () => this.#end();
     });
+    // The element has its source from then on: that aborts what was asked to play before.
+    hls.on(Hls.Events.MEDIA_ATTACHED, () => this.#over || this.#listeners.ready?.());
     hls.attachMedia(this.#video);
     hls.loadSource(this.#url);
   }

@@ -145,6 +145,7 @@ function open(url) {
     lost(type, detail, info, source.past);
   });
   mine.on(simple ? "ended" : mpegts.Events.LOADING_COMPLETE, () => engine === mine && failed({ text: source.past ? "What was recorded is over." : "The stream has ended. It starts here when it is published again.", again: !source.past }));
+  if (mine instanceof HLS) mine.on("ready", () => engine === mine && begin());
   mine.attachMediaElement(video);
   mine.load();
   begin();
