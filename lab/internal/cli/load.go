@@ -34,7 +34,7 @@ It measures the error of the machine's timers first. A run in which the generato
 the limit is INVALID: it says why, and shows no latency.
 
 Passwords in addresses and commands, and values of headers that may be secret, are
-hidden in all that it prints and writes; bodies and --request are not.
+hidden in all that it prints and writes; of --body and --request it writes a checksum.
 
 --pid reads what the target's process uses of the machine (Linux).
 

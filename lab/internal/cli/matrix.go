@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/matrix"
 	"github.com/sluice-go/sluice/lab/internal/report"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 const matrixText = `matrix measures a grid: how throughput and latency change over two or three things
@@ -155,7 +156,7 @@ func (a App) runMatrix(f matrixFlags, args []string) error {
 	}
 	switch {
 	case ctx.Err() != nil:
-		fmt.Fprintf(people, "interrupted, %d runs are missing\n", file.Missing())
+		fmt.Fprintf(people, "interrupted, %s missing\n", units.Plural(file.Missing(), "run"))
 		return &exitError{ExitUnusable, nil}
 	case errors.Join(measureErr, err) != nil:
 		return fail(errors.Join(measureErr, err))

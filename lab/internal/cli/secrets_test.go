@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/base64"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -49,10 +50,16 @@ func TestResultsHoldNoSecrets(t *testing.T) {
 	defer s.Close()
 	web := strings.TrimPrefix(s.URL, "http://")
 	redis, refusing := alwaysOK(t, "+OK\r\n"), alwaysOK(t, "-WRONGPASS\r\n")
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("password=s3cret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	brief := append(append([]string{}, shortly...), "--duration", "300ms")
 	for name, args := range map[string][]string{
 		"http userinfo":       {"load", "--json", "r.json", "http://me:s3cret,1@" + web + "/a@b"},
 		"headers":             {"load", "--json", "r.json", "--header", "Authorization: Basic bWU6czNjcmV0LDE=", "--header=X-Api-Key: s3cret", "--header", "Accept: text/plain", s.URL},
+		"body":                {"load", "--json", "r.json", "--body", secret, "http://me:s3cret,1@" + web},
+		"own":                 {"load", "--json", "r.json", "--request", secret, "--reply", "delimiter:\n", redis},
 		"redis":               {"load", "--json", "r.json", "--command", "HELLO 3 AUTH me s3cret", "redis://:s3cret@" + redis},
 		"refused":             {"load", "--json", "r.json", "redis://me:s3cret@" + refusing},
 		"several":             {"load", "--json", "r.json", "redis://:s3cret@" + redis + ",redis://:s3cret2@" + redis},
@@ -77,7 +84,7 @@ func TestResultsHoldNoSecrets(t *testing.T) {
 			}
 			all += string(html)
 		}
-		for _, secret := range []string{"s3cret", "bWU6"} {
+		for _, secret := range []string{"s3cret", "bWU6", base64.StdEncoding.EncodeToString([]byte("password=s3cret\n"))} {
 			if at := strings.Index(all, secret); at >= 0 {
 				t.Errorf("%s: exit code %d, a secret is in %q", name, exit, all[max(0, at-100):min(len(all), at+100)])
 			}

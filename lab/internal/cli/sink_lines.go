@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/sink"
 	"github.com/sluice-go/sluice/lab/internal/sink/consensus"
 	"github.com/sluice-go/sluice/lab/internal/sink/wal"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // sinkStarted says where a sink listens, what its answers promise, and where its log is. found is
@@ -25,7 +26,7 @@ func sinkStarted(at net.Addr, window, dir string, temporary bool, found *wal.Rec
 		text += fmt.Sprintf(", with records 1 to %d", found.Last)
 	}
 	if found != nil && found.Cut > 0 {
-		text += fmt.Sprintf("\n%d bytes were cut off %s, behind record %d: %s", found.Cut, filepath.Base(found.Segment), found.Last, found.Reason)
+		text += fmt.Sprintf("\n%s cut off %s, behind record %d: %s", units.Plural(found.Cut, "byte"), filepath.Base(found.Segment), found.Last, found.Reason)
 	}
 	return text + "\n"
 }

@@ -10,11 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-go/sluice/lab/internal/sink/verify"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 const sinkVerifyText = `verify reads the logs that sinks have left in directories, checks every record, and
 changes nothing. A log that ends in a torn record, as a crash leaves it, is no error:
-the next start of a sink cuts that off.
+the next start of a sink cuts that off. All directories are judged, also behind one
+whose log is damaged, of which the records before the damage count.
 
 With --acked it shows that what a client was acknowledged is a subset of what is
 recovered: the file, which lab load --acks writes, has the number, checksum and
@@ -55,15 +57,7 @@ func (a App) runSinkVerify(args []string, ackedFile, jsonFile string) error {
 	}
 	ctx, stop := interruptible()
 	defer stop()
-	var dirs []string
-	for _, arg := range args {
-		nodes, err := verify.Nodes(arg)
-		if err != nil {
-			return fail(fmt.Errorf("sink verify: %w", err))
-		}
-		dirs = append(dirs, nodes...)
-	}
-	result, err := verify.Check(ctx, dirs, ackedFile)
+	result, err := verify.Check(ctx, args, ackedFile)
 	if err != nil {
 		if ctx.Err() != nil {
 			return &exitError{ExitUnusable, errors.New("sink verify: interrupted")}
@@ -76,6 +70,9 @@ func (a App) runSinkVerify(args []string, ackedFile, jsonFile string) error {
 	if err := a.putJSON(jsonFile, result); err != nil {
 		return fail(fmt.Errorf("sink verify: %w", err))
 	}
+	if n := result.Broken(); n > 0 {
+		return fail(fmt.Errorf("sink verify: %d of %s could not be read to the end", n, units.Plural(len(result.Logs), "log")))
+	}
 	if result.Acked != nil && !result.Acked.Holds() {
 		return &exitError{ExitMissed, nil}
 	}
@@ -85,19 +82,23 @@ func (a App) runSinkVerify(args []string, ackedFile, jsonFile string) error {
 func printVerified(w io.Writer, r *verify.Result) error {
 	var b strings.Builder
 	for _, l := range r.Logs {
-		if l.Records == 0 {
+		switch records := units.Plural(l.Records, "record"); {
+		case l.Error != "":
+			fmt.Fprintf(&b, "%s: NOT READABLE behind %s: %s\n", l.Dir, records, l.Error)
+		case l.Records == 0:
 			fmt.Fprintf(&b, "%s: no records, in %s\n", l.Dir, filesOf(l))
-		} else {
-			fmt.Fprintf(&b, "%s: %d records, %d to %d, in %s\n", l.Dir, l.Records, l.First, l.Last, filesOf(l))
+		default:
+			fmt.Fprintf(&b, "%s: %s, %d to %s, in %s\n", l.Dir, records, l.First, units.Count(l.Last), filesOf(l))
 		}
 		if l.Cut > 0 {
-			fmt.Fprintf(&b, "  torn: %s ends in %d bytes that do not count: %s\n", l.Segment, l.Cut, l.Reason)
+			fmt.Fprintf(&b, "  torn: %s ends in %s that do not count: %s\n", l.Segment, units.Plural(l.Cut, "byte"), l.Reason)
 		}
 	}
 	if k := r.Acked; k != nil {
-		fmt.Fprintf(&b, "%s: %d acknowledged, %d found, %d missing, %d wrong\n", k.File, k.Entries, k.Found, k.Missing, k.Wrong)
+		fmt.Fprintf(&b, "%s: %s acknowledged, %s found, %s missing, %s wrong\n", k.File,
+			units.Count(k.Entries), units.Count(k.Found), units.Count(k.Missing), units.Count(k.Wrong))
 		if len(r.Logs) > 1 {
-			fmt.Fprintf(&b, "  in more than half of the logs: %d\n", k.Majority)
+			fmt.Fprintf(&b, "  in more than half of the logs: %s\n", units.Count(k.Majority))
 		}
 		list := func(what string, numbers []uint64, of uint64) {
 			if len(numbers) > 0 {
@@ -121,8 +122,5 @@ func printVerified(w io.Writer, r *verify.Result) error {
 }
 
 func filesOf(l verify.Log) string {
-	if l.Segments == 1 {
-		return fmt.Sprintf("1 file of %.1f MB", float64(l.Bytes)/1e6)
-	}
-	return fmt.Sprintf("%d files of %.1f MB", l.Segments, float64(l.Bytes)/1e6)
+	return fmt.Sprintf("%s of %.1f MB", units.Plural(l.Segments, "file"), float64(l.Bytes)/1e6)
 }

@@ -193,7 +193,7 @@ func (s *facts) plain() []Finding {
 	if c := s.Calls; c != nil {
 		if len(c.ByName) > 0 && c.Total > 0 {
 			top := c.ByName[0]
-			clue := units.Count(top.Count) + " calls"
+			clue := units.Plural(top.Count, "call")
 			if len(top.Sizes) > 0 && top.Sizes[0].Bytes > 0 {
 				clue += ", most often of " + units.Bytes(top.Sizes[0].Bytes)
 			}

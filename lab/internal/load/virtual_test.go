@@ -194,7 +194,7 @@ func TestAStallAtTheEndIsWaitedFor(t *testing.T) {
 func TestLostRequestsCountWithTheirWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := Default()
-		p.Target, p.Conns, p.Rate, p.Redial, p.Timeout = "simulated:0", 4, 100, true, time.Second
+		p.Target, p.Conns, p.Rate, p.Redial, p.Timeout = "simulated:1", 4, 100, true, time.Second
 		p.Warmup, p.Duration = 0, 10*time.Second
 		var dials atomic.Int64
 		r, err := RunOver(t.Context(), p, func(context.Context, string) (net.Conn, error) {
@@ -220,7 +220,7 @@ func TestManyLostRequestsMakeARunInvalid(t *testing.T) {
 	for _, last := range []int{5, 50} { // the request without an answer
 		synctest.Test(t, func(t *testing.T) {
 			p := Default()
-			p.Target, p.Rate, p.Redial = "simulated:0", 100, true
+			p.Target, p.Rate, p.Redial = "simulated:1", 100, true
 			p.Warmup, p.Duration = 0, 10*time.Second
 			r, err := RunOver(t.Context(), p, func(context.Context, string) (net.Conn, error) {
 				near, far := net.Pipe()

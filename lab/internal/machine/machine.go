@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"strings"
+
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // A Machine is what figures depend on besides the code. What could not be
@@ -58,7 +60,7 @@ func (m Machine) Lines() [2]string {
 	if cpu == "" {
 		cpu = "unknown processor"
 	}
-	first := fmt.Sprintf("%s, %d cores, %s/%s", cpu, m.Cores, m.OS, m.Arch)
+	first := fmt.Sprintf("%s, %s, %s/%s", cpu, units.Plural(m.Cores, "core"), m.OS, m.Arch)
 	if m.Kernel != "" {
 		first += " " + m.Kernel
 	}

@@ -184,6 +184,11 @@ func New(name string, c Choice) (*File, error) {
 	if c.Target != nil && k.fixed {
 		return nil, fmt.Errorf("%s starts its targets itself: it takes no other", k.name)
 	}
+	if c.Target != nil && k.network {
+		if _, err := before(c.Target); err != nil {
+			return nil, err
+		}
+	}
 	if c.Target != nil {
 		if f.Title += ", on " + c.Target.Public().Target; !k.network {
 			f.Layers = []string{"target"}

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/url"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/load/wire"
 	"github.com/sluice-go/sluice/netsim"
 )
@@ -31,33 +29,38 @@ type network struct {
 // networkWindow is how many bytes can be under way on a connection each way.
 const networkWindow = 4 << 20
 
-// through starts a network before the target of a plan, host:port or a URL of one, and
-// returns what to put in its place.
-func through(ctx context.Context, target string, latency, jitter time.Duration) (*network, string, error) {
-	host := target
-	if strings.Contains(target, "://") {
-		u, err := url.Parse(target)
-		if err != nil {
-			return nil, "", err
-		}
-		host = u.Host
+// before returns the address that a network would stand before.
+func before(plan *load.Plan) (addr string, err error) {
+	targets := plan.Targets()
+	if len(targets) != 1 {
+		return "", fmt.Errorf("matrix: a network is simulated before one target, not before %d", len(targets))
 	}
-	_, port, err := net.SplitHostPort(host)
-	if err == nil {
-		_, err = strconv.ParseUint(port, 10, 16)
-	}
+	t, err := wire.ParseTarget(targets[0], &plan.Requests)
 	if err != nil {
-		return nil, "", fmt.Errorf("matrix: a network is simulated before a host and port, not before %q: %w", wire.Public(target), err)
+		return "", err
+	}
+	if t.Addr() == "" {
+		return "", fmt.Errorf("matrix: a network is simulated before a host and port, not before %q", t)
+	}
+	return t.Addr(), nil
+}
+
+// through starts a network before the target of a plan, and has the plan dial it.
+func through(ctx context.Context, plan *load.Plan, latency, jitter time.Duration) (*network, error) {
+	addr, err := before(plan)
+	if err != nil {
+		return nil, err
 	}
 	var l net.ListenConfig
 	listener, err := l.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, "", fmt.Errorf("matrix: %w", err)
+		return nil, fmt.Errorf("matrix: %w", err)
 	}
-	n := &network{listener: listener, target: host, latency: latency, jitter: jitter}
+	n := &network{listener: listener, target: addr, latency: latency, jitter: jitter}
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	n.ending.Go(n.accept)
-	return n, strings.Replace(target, host, listener.Addr().String(), 1), nil
+	plan.Requests.Via = listener.Addr().String()
+	return n, nil
 }
 
 func (n *network) accept() {

@@ -104,12 +104,11 @@ func (s *session) run(ctx context.Context, c *Cell, round uint64) (Run, error) {
 	plan.Target, plan.PID = server.Addr, server.PID
 	if s.kind.network {
 		jitter, _ := time.ParseDuration(f.Layers[c.Layer]) // New has checked it
-		n, addr, err := through(ctx, plan.Target, time.Duration(f.Columns.Values[c.Column]), jitter)
+		n, err := through(ctx, &plan, time.Duration(f.Columns.Values[c.Column]), jitter)
 		if err != nil {
 			return Run{}, err
 		}
 		defer n.close()
-		plan.Target = addr
 	}
 	result, err := s.Load(ctx, plan)
 	if ctx.Err() != nil {

@@ -162,7 +162,7 @@ func (c *Comparison) comparable(earlier, later *Result) error {
 		// Where the target listens, how long it took and the seed do not matter.
 		a, b := &earlier.Load.Plan, &later.Load.Plan
 		differ("the protocol", a.Speaks(), b.Speaks())
-		differ("what requests are", jsonText(a.Requests), jsonText(b.Requests))
+		differ("what requests are", jsonText(a.Requests.Public()), jsonText(b.Requests.Public()))
 		differ("the number of connections", a.Conns, b.Conns)
 		differ("the requests under way on each", a.Depth, b.Depth)
 		differ("the size", sizesText(a.Sizes), sizesText(b.Sizes))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/load/wire"
 	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/units"
 	"github.com/sluice-go/sluice/sluicetest"
@@ -207,5 +208,28 @@ func TestLoadsOfDifferentDepthAreNotCompared(t *testing.T) {
 	b.Plan.Depth = 16
 	if _, err := Compare(&Result{Name: "a", Kind: KindLoad, Load: a}, &Result{Name: "b", Kind: KindLoad, Load: b}, Options{}); !errors.Is(err, ErrNotComparable) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Results hold a digest of a body; those of versions before had the body itself.
+func TestLoadsWithOtherBodiesAreNotCompared(t *testing.T) {
+	s := &simulated{rand.New(rand.NewPCG(sluicetest.Seed(t), 11)), false}
+	result := func(requests wire.Options) *Result {
+		r := s.run(nil)
+		r.Plan.Requests = requests
+		return &Result{Name: "r", Kind: KindLoad, Load: r}
+	}
+	own, http := wire.Options{Own: &wire.Own{Request: []byte("one")}}, wire.Options{HTTP: &wire.HTTP{Body: []byte("one")}}
+	for _, same := range []wire.Options{own, http} {
+		if _, err := Compare(result(same), result(same.Public()), Options{}); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, other := range []wire.Options{{Own: &wire.Own{Request: []byte("two")}}, {HTTP: &wire.HTTP{Body: []byte("two")}}} {
+		for _, one := range []wire.Options{own, http} {
+			if _, err := Compare(result(one.Public()), result(other.Public()), Options{}); !errors.Is(err, ErrNotComparable) {
+				t.Errorf("got %v", err)
+			}
+		}
 	}
 }

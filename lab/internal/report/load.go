@@ -86,12 +86,12 @@ func LoadResult(r *load.Result) []document.Item {
 		f.Add("errors", units.Count(r.Errors)+", the first: "+r.Error)
 	}
 	if r.Lost > 0 {
-		f.Add("lost", units.Count(r.Lost)+" requests ("+units.Percent(r.FailedShare())+" failed in all; up to 5 % is valid); they count with the time until their connection ended")
+		f.Add("lost", units.Plural(r.Lost, "request")+" ("+units.Percent(r.FailedShare())+" failed in all; up to 5 % is valid); counted with the time until the connection ended")
 	}
 	if r.Redials > 0 {
 		text := units.Count(r.Redials)
 		if r.Resent > 0 {
-			text += "; " + units.Count(r.Resent) + " requests were sent again, since their connection ended before the reply"
+			text += "; " + units.Plural(r.Resent, "request") + " sent again, since the connection ended before the reply"
 		}
 		f.Add("redials", text)
 	}

@@ -45,7 +45,7 @@ func Grouped(value float64) string {
 func Count[T int | int64 | uint64](n T) string { return Grouped(float64(n)) }
 
 // Plural writes a number of things: "1 round", "2 rounds".
-func Plural(n int, what string) string {
+func Plural[T int | int64 | uint64](n T, what string) string {
 	if n != 1 {
 		what += "s"
 	}

@@ -15,7 +15,9 @@ type HTTP struct {
 	Method  string   `json:"method,omitempty"`  // GET if it is empty
 	Headers []string `json:"headers,omitempty"` // "Name: value"
 	Body    []byte   `json:"body,omitempty"`
-	Two     bool     `json:"two,omitempty"` // HTTP/2: h2 over TLS, by prior knowledge without
+	// BodyDigest stands in results instead of the Body.
+	BodyDigest *Digest `json:"body_digest,omitempty"`
+	Two        bool    `json:"two,omitempty"` // HTTP/2: h2 over TLS, by prior knowledge without
 }
 
 // statusClasses are those of HTTP replies, and which of them are failures.

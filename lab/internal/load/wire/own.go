@@ -10,7 +10,9 @@ import (
 
 // Own is a protocol of one's own: the bytes of a request, and how replies end.
 type Own struct {
-	Request []byte `json:"request"`
+	Request []byte `json:"request,omitempty"`
+	// RequestDigest stands in results instead of the Request.
+	RequestDigest *Digest `json:"request_digest,omitempty"`
 	// Reply is fixed:N, that many bytes; delimiter:TEXT, up to this text, in which
 	// \r, \n, \t, \0, \xNN and \\ stand for bytes; or length:N, N bytes (1, 2, 4 or 8) of
 	// length, big-endian or, as length:Nle, little-endian, and so many bytes.

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"regexp"
 	"strings"
 )
@@ -39,17 +41,38 @@ func PublicCommand(text string) string {
 	return text
 }
 
-// Public returns the options with the secrets in headers and commands hidden.
+// A Digest stands for bytes that may be many, and secret, where it matters whether they are the same.
+type Digest struct {
+	Bytes  int    `json:"bytes"`
+	SHA256 string `json:"sha256"` // hexadecimal
+}
+
+// digest is that of p, or before if there is no p.
+func digest(p []byte, before *Digest) *Digest {
+	if len(p) == 0 {
+		return before
+	}
+	return &Digest{len(p), fmt.Sprintf("%x", sha256.Sum256(p))}
+}
+
+// Public returns the options with the secrets in headers and commands hidden, and with digests of
+// bodies and of requests of one's own.
 func (o Options) Public() Options {
 	if o.HTTP != nil {
 		h := *o.HTTP
 		h.Headers = public(h.Headers, PublicHeader)
+		h.BodyDigest, h.Body = digest(h.Body, h.BodyDigest), nil
 		o.HTTP = &h
 	}
 	if o.Redis != nil {
 		r := *o.Redis
 		r.Commands = public(r.Commands, PublicCommand)
 		o.Redis = &r
+	}
+	if o.Own != nil {
+		own := *o.Own
+		own.RequestDigest, own.Request = digest(own.Request, own.RequestDigest), nil
+		o.Own = &own
 	}
 	return o
 }

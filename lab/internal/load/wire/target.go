@@ -24,6 +24,8 @@ type Options struct {
 	File     *File  `json:"file,omitempty"`
 	Insecure bool   `json:"insecure,omitempty"` // TLS: take any certificate
 	CA       string `json:"ca,omitempty"`       // TLS: a file of certificates to trust instead of the system's
+	// Via is the TCP address that is dialled instead of the target's; nothing else of the target changes.
+	Via string `json:"-"`
 }
 
 // How a target is driven.
@@ -106,8 +108,12 @@ func ParseTarget(text string, options *Options) (*Target, error) {
 			return bad("it names no path")
 		}
 	case t.scheme == "":
-		if _, _, err := net.SplitHostPort(text); err != nil {
+		_, port, err := net.SplitHostPort(text)
+		if err != nil {
 			return bad("it is neither HOST:PORT, unix:PATH nor a URL")
+		}
+		if n, err := net.LookupPort("tcp", port); err != nil || n == 0 {
+			return bad("it needs a port")
 		}
 	case t.scheme == "file":
 		t.addr, t.Drive = strings.TrimPrefix(strings.TrimPrefix(text, "file:"), "//"), Calls
@@ -130,6 +136,9 @@ func ParseTarget(text string, options *Options) (*Target, error) {
 	}
 	if err := t.checkOptions(); err != nil {
 		return bad("%v", err)
+	}
+	if options.Via != "" {
+		t.addr = options.Via
 	}
 	return t, nil
 }
@@ -195,6 +204,14 @@ func (t *Target) tlsConfig() (*tls.Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// Addr is the TCP address that is dialled, host:port; empty for a Unix socket and a file.
+func (t *Target) Addr() string {
+	if t.network != "tcp" || t.Is("file") {
+		return ""
+	}
+	return t.addr
 }
 
 // String is the target as given, without what is secret in it.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/sink"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 const (
@@ -232,7 +233,7 @@ func (n *node) stats() NodeStats {
 		s.Last = n.entries.lastRecord()
 	}
 	if n.found.Cut > 0 {
-		s.Recovered = fmt.Sprintf("%d bytes cut from %s: %s", n.found.Cut, n.found.Segment, n.found.Reason)
+		s.Recovered = fmt.Sprintf("%s cut from %s: %s", units.Plural(n.found.Cut, "byte"), n.found.Segment, n.found.Reason)
 	}
 	if n.raft != nil {
 		s.Term, s.Applied = n.raft.CurrentTerm(), n.raft.AppliedIndex()

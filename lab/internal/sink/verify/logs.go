@@ -18,14 +18,31 @@ type Log struct {
 	Records      uint64 `json:"records"`
 	First        uint64 `json:"first"` // always 1
 	wal.Recovery        // Last is that of the records; what was cut is still there, for the next start of a sink
+	// Error says why it cannot be read, or what is damaged; Records is then what comes before that.
+	Error string `json:"error,omitempty"`
 }
 
 // ErrNoLog: a directory has no log in it.
 var ErrNoLog = errors.New("verify: no log there")
 
-// Nodes returns the directories of the logs that dir stands for: itself, or those
+// logs returns the logs that dirs stand for, to be read. A directory that stands for none has an Error.
+func logs(dirs []string) (list []Log) {
+	for _, dir := range dirs {
+		nodes, err := nodes(dir)
+		if err != nil {
+			list = append(list, Log{Dir: dir, Error: err.Error()})
+			continue
+		}
+		for _, node := range nodes {
+			list = append(list, Log{Dir: node})
+		}
+	}
+	return list
+}
+
+// nodes returns the directories of the logs that dir stands for: itself, or those
 // of its nodes when it is that of an embedded cluster.
-func Nodes(dir string) ([]string, error) {
+func nodes(dir string) ([]string, error) {
 	if found, err := hasLog(dir); found || err != nil {
 		return []string{dir}, err
 	}
@@ -66,16 +83,17 @@ func hasLog(dir string) (bool, error) {
 	return false, err
 }
 
-// read reads the log in a directory and passes its records to fn, borrowed until it
-// returns. The records up to sure are the same in all logs of a cluster.
-func read(dir string, fn func(index uint64, record []byte) error) (l Log, sure uint64, err error) {
+// read reads the log and passes its records to fn, borrowed until it returns. The records up to sure
+// are the same in all logs of a cluster.
+func (l *Log) read(fn func(index uint64, record []byte) error) (sure uint64, err error) {
 	var c consensus.Contents
-	if consensus.IsNode(dir) {
-		c, err = consensus.Scan(dir, fn)
+	if consensus.IsNode(l.Dir) {
+		c, err = consensus.Scan(l.Dir, fn)
 	} else {
-		c.Recovery, err = wal.Scan(dir, fn)
+		c.Recovery, err = wal.Scan(l.Dir, fn)
 		c.Last, c.Committed = c.Recovery.Last, c.Recovery.Last
 	}
-	c.Recovery.Last = c.Last
-	return Log{dir, c.Last, 1, c.Recovery}, c.Committed, err
+	l.Records, l.First, l.Recovery = c.Last, 1, c.Recovery
+	l.Last = c.Last
+	return c.Committed, err
 }

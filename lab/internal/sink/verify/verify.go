@@ -53,14 +53,25 @@ type entry struct {
 // MaxLogs is how many logs can be compared.
 const MaxLogs = 1000
 
-// Check reads the logs in the directories, in which no sink runs, and, if ackedFile is
-// not empty, compares the file's entries with them. Sixteen bytes of the file take 24
-// of memory. An error means that something could not be read, or is damaged.
-func Check(ctx context.Context, dirs []string, ackedFile string) (*Result, error) {
-	if len(dirs) > MaxLogs {
-		return nil, fmt.Errorf("verify: %d directories, at most %d", len(dirs), MaxLogs)
+// Broken is how many logs cannot be read, or are damaged.
+func (r *Result) Broken() (n int) {
+	for _, l := range r.Logs {
+		if l.Error != "" {
+			n++
+		}
 	}
-	result := new(Result)
+	return n
+}
+
+// Check reads the logs in the directories, each a log's or that of a --trio's nodes, in which no
+// sink runs, and, if ackedFile is not empty, compares the file's entries with them. Sixteen bytes
+// of the file take 24 of memory. Of a log that cannot be read, or is damaged, what comes before
+// that counts, and its Error says so. An error means that the file could not be read, or that ctx ended.
+func Check(ctx context.Context, dirs []string, ackedFile string) (*Result, error) {
+	result := &Result{Logs: logs(dirs)}
+	if len(result.Logs) > MaxLogs {
+		return nil, fmt.Errorf("verify: %d logs, at most %d", len(result.Logs), MaxLogs)
+	}
 	var entries []entry
 	if ackedFile != "" {
 		f, err := os.Open(ackedFile)
@@ -72,10 +83,14 @@ func Check(ctx context.Context, dirs []string, ackedFile string) (*Result, error
 			return nil, fmt.Errorf("%s: %w", ackedFile, err)
 		}
 	}
-	for _, dir := range dirs {
+	for i := range result.Logs {
+		log := &result.Logs[i]
+		if log.Error != "" {
+			continue
+		}
 		next := 0
 		var others []*entry
-		log, sure, err := read(dir, func(index uint64, record []byte) error {
+		sure, err := log.read(func(index uint64, record []byte) error {
 			if index%1024 == 0 && ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -92,8 +107,11 @@ func Check(ctx context.Context, dirs []string, ackedFile string) (*Result, error
 			}
 			return nil
 		})
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", dir, err)
+			log.Error = err.Error()
 		}
 		for _, e := range others {
 			// What a node has behind that was not committed, and is replaced when it
@@ -102,10 +120,9 @@ func Check(ctx context.Context, dirs []string, ackedFile string) (*Result, error
 				e.other++
 			}
 		}
-		result.Logs = append(result.Logs, log)
 	}
 	if ackedFile != "" {
-		result.Acked = judge(ackedFile, entries, len(dirs))
+		result.Acked = judge(ackedFile, entries, len(result.Logs))
 	}
 	return result, nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sluice-go/sluice/sluicetest"
@@ -108,11 +109,11 @@ func TestNodesOfACluster(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(top, "raft"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	dirs, err := Nodes(top)
+	dirs, err := nodes(top)
 	if err != nil || len(dirs) != 3 || dirs[0] != filepath.Join(top, "1") {
 		t.Fatalf("%q, %v", dirs, err)
 	}
-	if one, err := Nodes(dirs[1]); err != nil || !slices.Equal(one, dirs[1:2]) {
+	if one, err := nodes(dirs[1]); err != nil || !slices.Equal(one, dirs[1:2]) {
 		t.Errorf("%q, %v", one, err)
 	}
 	check := func(n int) *Acked {
@@ -180,15 +181,33 @@ func TestTornAndDamagedLogs(t *testing.T) {
 	if err := os.WriteFile(names[0], content, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Check(t.Context(), []string{dir}, ""); !errors.Is(err, wal.ErrCorrupt) {
-		t.Errorf("%v", err)
+	// What comes before the damage counts, and what comes behind it, in another log, is judged.
+	whole := makeLog(t, t.TempDir(), 20)
+	file := makeAcked(t, func(add func(int, []byte)) {
+		for i := 1; i <= 20; i++ {
+			add(i, payload(i))
+		}
+	})
+	nosuch := filepath.Join(t.TempDir(), "nosuch")
+	r, err = Check(t.Context(), []string{nosuch, dir, whole}, file)
+	if err != nil || len(r.Logs) != 3 || r.Broken() != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if l := r.Logs[1]; l.Dir != dir || l.Records == 0 || l.Records >= 19 || !strings.Contains(l.Error, filepath.Base(names[0])) {
+		t.Errorf("%+v", l)
+	}
+	if r.Logs[0].Dir != nosuch || r.Logs[0].Error == "" || r.Logs[2].Records != 20 || r.Logs[2].Error != "" {
+		t.Errorf("%+v", r.Logs)
+	}
+	if a := r.Acked; !a.Holds() || a.Majority != r.Logs[1].Records {
+		t.Errorf("%+v", a)
 	}
 }
 
 func TestWhatCannotBeRead(t *testing.T) {
 	empty := t.TempDir()
 	for _, dir := range []string{empty, filepath.Join(empty, "nosuch")} {
-		if _, err := Nodes(dir); !errors.Is(err, ErrNoLog) {
+		if _, err := nodes(dir); !errors.Is(err, ErrNoLog) {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}

@@ -257,7 +257,7 @@ func judgeViewers(s Seen) []Finding {
 		counted++
 		switch {
 		case lost > 0:
-			found = append(found, Finding{ViewerLine, session, fmt.Sprintf("the viewer takes less than the stream has: %d frames were left out for it", lost)})
+			found = append(found, Finding{ViewerLine, session, fmt.Sprintf("the viewer takes less than the stream has, frames left out for it: %d", lost)})
 		case least >= behind+now.Merge:
 			found = append(found, Finding{ViewerLine, session, fmt.Sprintf("the viewer has not acknowledged what was sent %d ms ago: its line is too slow, or has stopped", least.Milliseconds())})
 		}
