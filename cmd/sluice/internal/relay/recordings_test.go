@@ -271,3 +271,26 @@ func TestClipsAreBounded(t *testing.T) {
 		return status == http.StatusOK
 	})
 }
+
+// Who asks by HLS for what was not recorded is refused, and has no session with a viewer's place.
+func TestNothingRecordedIsNoSession(t *testing.T) {
+	s, _ := startRecording(t, func(c *relayConfig) { c.MaxViewersPerAddress = 1 })
+	s.recorded(t, "live/s", "")
+	for path, want := range map[string]int{
+		"/live/none.m3u8?from=-1m":     http.StatusNotFound,
+		"/live/s.m3u8?from=yesterday":  http.StatusBadRequest,
+		"/live/s.m3u8?from=0s":         http.StatusNotFound,
+		"/live/s/.hls/past/x-init.mp4": http.StatusNotFound,
+		"/live/s/.hls/past/index.m3u8": http.StatusBadRequest,
+	} {
+		if status, text := s.get(t, path); status != want {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
+		if _, text := s.do(t, "GET", "/api/clients", recordingsHeader); strings.Contains(text, `"viewer"`) {
+			t.Fatalf("after %s: %s", path, text)
+		}
+	}
+	if status, text := s.get(t, "/live/s.m3u8?from=-1m"); status != http.StatusOK {
+		t.Errorf("%d %s", status, text)
+	}
+}

@@ -32,12 +32,13 @@ func (s *Server) past(rw http.ResponseWriter, r *http.Request, info session.Info
 			id = idOf(info)
 		}
 	}
-	v, err := s.pastViewer(r, viewerKey{id, info.IP(), info.Stream}, info)
+	begin := a.file == "" || a.file == index
+	v, err := s.pastViewer(r, viewerKey{id, info.IP(), info.Stream}, info, begin)
 	if err != nil {
 		return err
 	}
 	defer v.leave(a.file != "")
-	p, err := s.pastOf(v, info, a.file == "" || a.file == index)
+	p, err := s.pastOf(v, info, begin)
 	if err != nil {
 		return err
 	}
@@ -50,13 +51,46 @@ func (s *Server) past(rw http.ResponseWriter, r *http.Request, info session.Info
 	return v.pastFile(rw, r, p, a.file)
 }
 
-// pastViewer is viewer for a stream that need not be there.
-func (s *Server) pastViewer(r *http.Request, key viewerKey, info session.Info) (*viewer, error) {
+// pastViewer is viewer for a stream that need not be there. begin: a past may begin.
+func (s *Server) pastViewer(r *http.Request, key viewerKey, info session.Info, begin bool) (*viewer, error) {
 	if v, err := s.enter(key); v != nil || err != nil {
 		return v, err
 	}
 	done, err := s.AdmitGroup(r.Context(), info)
-	return s.admitted(key, info, done, err)
+	if err != nil {
+		return nil, err
+	}
+	// Who asks for what is not there must not have a viewer's place for a while.
+	if err = errNoFile; begin {
+		err = s.hasPast(info)
+	}
+	if err != nil {
+		done()
+		return nil, err
+	}
+	return s.admitted(key, info, done, nil)
+}
+
+// hasPast returns why there is nothing of what a request asks for; nil when there is.
+func (s *Server) hasPast(info session.Info) error {
+	from, err := s.Rewind(info.Stream, info.Query, time.Now())
+	if err != nil {
+		return err
+	}
+	tape, err := s.tape(info.Stream, from)
+	if err == nil {
+		tape.Close()
+	}
+	return err
+}
+
+// tape returns what was recorded of a stream since then. The caller closes it.
+func (s *Server) tape(stream string, from time.Time) (*archive.Tape, error) {
+	tape, err := s.Tapes.Tape(stream, from)
+	if errors.Is(err, archive.ErrNotFound) {
+		err = fmt.Errorf("%w: %w", session.ErrNotFound, err)
+	}
+	return tape, err
 }
 
 // pastOf returns the viewer's past. begin: it may begin, or begin anew with another time.
@@ -75,10 +109,7 @@ func (s *Server) pastOf(v *viewer, info session.Info, begin bool) (*past, error)
 	if p != nil && p.from.Equal(from) {
 		return p, nil
 	}
-	tape, err := s.Tapes.Tape(info.Stream, from)
-	if errors.Is(err, archive.ErrNotFound) {
-		err = fmt.Errorf("%w: %w", session.ErrNotFound, err)
-	}
+	tape, err := s.tape(info.Stream, from)
 	if err != nil {
 		return nil, err
 	}
