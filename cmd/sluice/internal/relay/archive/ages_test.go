@@ -52,7 +52,7 @@ func (c *clocked) want(l Limits, what string, files ...int64) {
 	if _, _, err := c.Sweep(l); err != nil {
 		c.t.Error(err)
 	}
-	list, err := c.walk("")
+	list, err := c.walk("", maxFiles)
 	if err != nil {
 		c.t.Fatal(err)
 	}

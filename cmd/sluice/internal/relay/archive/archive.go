@@ -22,7 +22,7 @@ var (
 	ErrWriting = errors.New("it is being written")
 )
 
-// maxFiles bounds the files that one walk looks at.
+// maxFiles bounds the files that are looked at to answer one request.
 const maxFiles = 200_000
 
 // A Recording is one file.
@@ -43,6 +43,7 @@ type Archive struct {
 	writing func(file string) bool
 	now     func() time.Time
 	elapsed func() time.Duration // since New: setting the clock does not change it
+	most    int                  // files that a list may have
 
 	sweeping sync.Mutex
 	ages     ages
@@ -56,23 +57,30 @@ type Archive struct {
 // is being written.
 func New(root func() *os.Root, writing func(file string) bool) *Archive {
 	began := time.Now()
-	return &Archive{root: root, writing: writing, now: time.Now, elapsed: func() time.Duration { return time.Since(began) }, known: map[string]*known{}, listings: map[string]listing{}}
+	return &Archive{root: root, writing: writing, now: time.Now, elapsed: func() time.Duration { return time.Since(began) }, most: maxFiles, known: map[string]*known{}, listings: map[string]listing{}}
 }
 
 // walk returns the files, the oldest first, with what their names and the directory say.
-// stream limits them to one stream's, unless it is empty.
-func (a *Archive) walk(stream string) ([]Recording, error) {
+// stream limits them to one stream's, unless it is empty. With more than most files to look at
+// it is an error.
+func (a *Archive) walk(stream string, most int) ([]Recording, error) {
 	var list []Recording
-	seen := 0
-	err := fs.WalkDir(a.root().FS(), ".", func(name string, d fs.DirEntry, err error) error {
+	seen, top := 0, "."
+	if stream != "" {
+		top = record.Directory(stream)
+	}
+	err := fs.WalkDir(a.root().FS(), top, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && stream != "" && name != top {
+			return fs.SkipDir
+		}
 		if err != nil || !d.Type().IsRegular() {
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 				return nil // deleted meanwhile, or not ours
 			}
 			return err
 		}
-		if seen++; seen > maxFiles {
-			return fmt.Errorf("archive: more than %d files", maxFiles)
+		if seen++; seen > most {
+			return fmt.Errorf("archive: more than %d files", most)
 		}
 		of, began, ok := record.StreamOf(name)
 		if !ok || stream != "" && of != stream {
@@ -99,7 +107,7 @@ func (a *Archive) walk(stream string) ([]Recording, error) {
 // List returns the newest recordings, at most so many, the newest first, and how many
 // there are. stream limits them to one stream's, unless it is empty.
 func (a *Archive) List(stream string, most int) (list []Recording, all int, err error) {
-	list, err = a.walk(stream)
+	list, err = a.walk(stream, a.most)
 	if err != nil {
 		return nil, 0, err
 	}

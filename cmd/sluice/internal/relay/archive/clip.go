@@ -29,7 +29,7 @@ const maxClipFiles = 64
 // An error matches ErrNotFound when that is nothing.
 func (a *Archive) Clip(stream string, from, to time.Time) (*Clip, error) {
 	c := &Clip{}
-	list, err := a.walk(stream)
+	list, err := a.walk(stream, a.most)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package archive
 import (
 	"cmp"
 	"errors"
+	"math"
 	"slices"
 	"time"
 )
@@ -18,7 +19,8 @@ func (a *Archive) Sweep(l Limits) (files int, bytes int64, err error) {
 	if l.Age <= 0 && l.Size <= 0 {
 		return 0, 0, nil
 	}
-	list, err := a.walk("")
+	// Of all, however many: with more than a list may have the disk would fill up.
+	list, err := a.walk("", math.MaxInt)
 	if err != nil {
 		return 0, 0, err
 	}

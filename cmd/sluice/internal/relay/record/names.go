@@ -12,12 +12,14 @@ import (
 )
 
 const (
-	// maxPart is the most bytes of a stream's name that go into one part of a
-	// path: with the time and a number it stays below the 255 that file
-	// systems allow.
+	// maxPart is how many bytes one part of a path has at the most: with the time and a
+	// number it stays below the 255 that file systems allow.
 	maxPart = 180
 	// maxParts bounds the depth of directories.
 	maxParts = 8
+	// maxPieces is how many pieces a part has at the most: those of the longest name that a
+	// stream of the relay may have, with each byte escaped.
+	maxPieces = 4
 	// maxTries is how many files may have the same stream and the same second.
 	maxTries = 1000
 	// stamp is the layout of the time in a file's name.
@@ -40,30 +42,44 @@ func base(stream string) string {
 // recorder and with slashes.
 func Directory(stream string) string { return path.Dir(base(stream)) }
 
-// cutMark ends a part that was too long, and is in no other.
+// cutMark ends a piece of a part that is too long, and is in no other: what follows is in a
+// directory of that name.
 const cutMark = "=="
 
-// sanitise converts a part of a stream's name into a safe file name.
+// sanitise converts a part of a stream's name into a safe file name, or into directories
+// and one. It cuts what has more than maxPieces.
 func sanitise(part string) string {
 	if part == "" {
 		return "_"
 	}
 	var s strings.Builder
+	pieces, begin := 1, 0 // where the piece begins
 	for i := 0; i < len(part); {
 		c, n := utf8.DecodeRuneInString(part[i:])
-		one := part[i : i+n]
-		if !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("-_.", c) || c == utf8.RuneError || c == '.' && i == 0 {
-			one = ""
-			for _, b := range []byte(part[i : i+n]) {
-				one += fmt.Sprintf("=%02X", b)
-			}
-		}
-		if s.Len()+len(one) > maxPart-len(cutMark) {
+		one := safe(part[i:i+n], c, s.Len() == begin)
+		if s.Len()-begin+len(one) > maxPart-len(cutMark) {
 			s.WriteString(cutMark)
-			break
+			if pieces == maxPieces {
+				break
+			}
+			s.WriteByte('/')
+			pieces, begin = pieces+1, s.Len()
+			one = safe(part[i:i+n], c, true)
 		}
 		s.WriteString(one)
 		i += n
+	}
+	return s.String()
+}
+
+// safe returns how a character, c, stands in a piece. first: that begins with it.
+func safe(text string, c rune, first bool) string {
+	if unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("-_", c) || c == '.' && !first {
+		return text
+	}
+	var s strings.Builder
+	for _, b := range []byte(text) {
+		fmt.Fprintf(&s, "=%02X", b)
 	}
 	return s.String()
 }
@@ -74,7 +90,7 @@ var fileName = regexp.MustCompile(`^(.+)-(\d{8}-\d{6})(?:-\d{1,4})?\.(flv|mp4)$`
 
 // StreamOf returns the stream that a file, by its path in the directory of a recorder,
 // with slashes, is a recording of, and when it began, to the second. It reports false
-// for other files, and when the stream's name was too long for a file's.
+// for other files, and when the stream's name was longer than those of the relay may be.
 func StreamOf(file string) (stream string, began time.Time, ok bool) {
 	dir, last := path.Split(file)
 	m := fileName.FindStringSubmatch(last)
@@ -86,7 +102,7 @@ func StreamOf(file string) (stream string, began time.Time, ok bool) {
 		return "", time.Time{}, false
 	}
 	var name strings.Builder
-	for rest := dir + m[1]; rest != ""; {
+	for rest := strings.ReplaceAll(dir+m[1], cutMark+"/", ""); rest != ""; {
 		before, after, escaped := strings.Cut(rest, "=")
 		name.WriteString(before)
 		if !escaped {

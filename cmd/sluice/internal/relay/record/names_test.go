@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/pattern"
 )
 
 // hostileNames are stream names that try to escape from the directory.
@@ -25,7 +27,7 @@ func TestNamesStayInside(t *testing.T) {
 			t.Errorf("base(%.40q) = %.60q", name, got)
 		}
 		parts := strings.Split(got, "/")
-		if len(parts) > maxParts {
+		if len(parts) > maxParts-1+maxPieces {
 			t.Errorf("base(%.40q) has %d parts", name, len(parts))
 		}
 		for _, part := range parts {
@@ -55,6 +57,11 @@ func TestStreamIsFoundAgainByItsFile(t *testing.T) {
 	names := []string{
 		"live/s", "live/a+b", "live/a_b", "live/a=b", "live/a=3Db", "日本/語", "a/b/c/d/e/f/g/h/i/j", "live/s-20260102-030405", "live/s-20260102-030405-2",
 		"live/x.mp4", "live/" + strings.Repeat("y", 170), "(a)/~b@c!",
+		// The longest that a stream may have, which differ at their end only.
+		"live/" + strings.Repeat("y", pattern.MaxName-5), "live/" + strings.Repeat("y", pattern.MaxName-6) + "z",
+		"live/" + strings.Repeat("(", pattern.MaxName-5), "live/" + strings.Repeat("(", pattern.MaxName-6) + ")",
+		"live/" + strings.Repeat("y", 178) + ".y", "live/" + strings.Repeat("y", 178) + "/y", "live/" + strings.Repeat("y", 178) + "=/y",
+		strings.Repeat("🙂", 40) + "/" + strings.Repeat("語", 13), strings.Repeat("ที่", 20) + "/a",
 	}
 	seen := map[string]string{}
 	for _, name := range names {
@@ -72,7 +79,8 @@ func TestStreamIsFoundAgainByItsFile(t *testing.T) {
 	for _, file := range []string{
 		"", "live/s.mp4", "live/s-20260102-030405.mkv", "live/s-20261302-030405.mp4", "live/=4-20260102-030405.mp4", "live/=zz-20260102-030405.flv",
 		"../s-20260102-030405.mp4", "live/.s-20260102-030405.mp4", "live/=73-20260102-030405.mp4", "live/s==-20260102-030405.mp4", "/s-20260102-030405.mp4",
-		base("live/"+strings.Repeat("x", 300)) + "-20260102-030405.mp4",
+		base("live/"+strings.Repeat("x", 1000)) + "-20260102-030405.mp4", base(strings.Repeat("x", 1000)+"/s") + "-20260102-030405.mp4",
+		"live/" + strings.Repeat("y", 177) + "==/y-20260102-030405.mp4", "live/" + strings.Repeat("y", 178) + "==/.y-20260102-030405.mp4",
 	} {
 		if stream, _, ok := StreamOf(file); ok {
 			t.Errorf("%q is a file of %q", file, stream)
