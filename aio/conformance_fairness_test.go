@@ -32,6 +32,7 @@ func init() {
 		behaviour{name: "ReadBuf within a budget is served in turn", run: inTurn(50, readBuf), options: tight, on: onlyTCP},
 		behaviour{name: "what the budget refused comes first", run: refusedFirst, options: tight, on: onlyTCP, needs: idleFree},
 		behaviour{name: "many reads on one connection let others go first", run: manyReadsGoBehind, on: []string{"unixpacket"}, needs: idleFree},
+		behaviour{name: "a connection that a round had no memory for is first in the next", run: firstInTheNext, on: []string{"unixpacket"}, needs: idleFree},
 	)
 }
 
@@ -172,6 +173,48 @@ func manyReadsGoBehind(f *fixture) {
 	// Its own round, the one that it comes too late for, and one that others are first in.
 	if ahead := f.sums.reads - before; ahead > 3*16 {
 		f.Errorf("%d reads of the busy connection were served before the only one of another", ahead-1)
+	}
+}
+
+// firstInTheNext has one connection more than two rounds have memory for. If the one that
+// finds the memory used up went behind the others, it would be there again in each round.
+func firstInTheNext(f *fixture) {
+	const round, each, turns = 16, 30, 20 // a message takes a block of its own
+	near, far := f.pairs(2*round + 1)
+	for i := range near {
+		for range each {
+			f.sendAll(far[i], []byte("x"))
+		}
+	}
+	for i := range near {
+		if err := f.w.Read(i, near[i], nil); err != nil {
+			f.Fatal(err)
+		}
+	}
+	got := make([]int, len(near))
+	for reads := 0; reads < turns*len(near); {
+		results, err := f.next()
+		if err != nil {
+			f.Fatal(err)
+		}
+		for j := range results {
+			r := &results[j]
+			if r.Error != nil {
+				f.Fatal(r.Error)
+			}
+			i := r.Context.(int)
+			got[i]++
+			reads++
+			if got[i] == each {
+				continue
+			}
+			if err := f.w.Read(i, r.Conn, nil); err != nil {
+				f.Fatal(err)
+			}
+		}
+	}
+	if least := slices.Min(got); least < turns/2 {
+		f.Errorf("after %d reads for each connection: %v", turns, got)
 	}
 }
 
