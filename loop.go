@@ -49,9 +49,7 @@ func (b *BufReader) fill(n int) bool {
 	}
 	limit := length
 	if b.size.Stops(length) {
-		if limit = b.size.Limit(length, end, n); limit < end {
-			return false
-		}
+		limit = b.size.Limit(length, end, n)
 	}
 	from, epoch, src := at, b.epoch, b.src
 	buf := w.Buf[:limit:limit]
@@ -363,9 +361,6 @@ func (b *BufReader) room(n int, scattered bool) ([]byte, error) {
 	base := w.W - w.Kept()
 	length, _ := w.Block()
 	end := b.size.Limit(length, base+need, n)
-	if end <= w.W {
-		end = length
-	}
 	return w.Buf[w.W:end:end], nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/internal/invariant"
 	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/sluicetest"
 )
@@ -200,6 +201,29 @@ func TestWriteReturnsWhatWentOutOfItsOwnBytes(t *testing.T) {
 type liar int
 
 func (l liar) Write(p []byte) (int, error) { return len(p) + int(l), nil }
+
+// net.Buffers.WriteTo eats a Memory's Buffers, which callers must not give it. Bytes that are
+// missing then are not taken for sent.
+func TestMemoryThatWasEatenIsNotTakenForSent(t *testing.T) {
+	if invariant.Enabled {
+		t.Skip("the checks find it before")
+	}
+	near, far := tcpPair(t)
+	defer far.Close()
+	for name, below := range map[string]io.Writer{"gathers": near, "one by one": io.Discard} {
+		w := sluice.NewBufWriter(below)
+		m := mem.NewMemory(mem.Wrap([]byte("first"), nil), mem.Wrap([]byte("second"), nil))
+		if _, err := (*net.Buffers)(&m.Buffers).WriteTo(io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		err := errors.Join(w.WriteMemory(m), w.Flush())
+		var failed *sluice.Error
+		if !errors.Is(err, io.ErrShortWrite) || !errors.As(err, &failed) || failed.Done != 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+		w.Recycle()
+	}
+}
 
 func TestWriterThatTakesWhatItWasNotGivenPanics(t *testing.T) {
 	for _, l := range []liar{1, -1000} {

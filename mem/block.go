@@ -65,11 +65,8 @@ func (b *block) cell(i uint32) *cell {
 	return &b.more[i/uint32(len(cellChunk{}))][i%uint32(len(cellChunk{}))]
 }
 
-// addCells makes cell i exist.
+// addCells adds cells from i on, the first that does not exist.
 func (b *block) addCells(i uint32) {
-	if int(i-1)/len(cellChunk{}) < len(b.more) {
-		return
-	}
 	chunk := new(cellChunk)
 	for k := range chunk {
 		chunk[k].word.Store(b.cellGen)

@@ -301,7 +301,8 @@ func (s *Sizing) Stops(length int) bool {
 // Limit returns how far to fill a block of the given length when the asked
 // bytes of an item end at end: to the block's end, unless frames are long against
 // it. Then what is read past the item stops where another would not fit, so
-// that its head need not be copied to the next block.
+// that its head need not be copied to the next block. It is never before end, but for
+// the block's end.
 func (s *Sizing) Limit(length, end, asked int) int {
 	if s.Pressed && s.pinned == 0 && length > MinBlock {
 		if asked < int(s.frame)/2 {

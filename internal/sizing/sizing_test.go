@@ -1,6 +1,7 @@
 package sizing_test
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/sluice-go/sluice/internal/sizing"
@@ -215,6 +216,29 @@ func TestRulesOfRoom(t *testing.T) {
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, c.got, c.want)
+		}
+	}
+}
+
+// A reader that asks for bytes of an item reads up to Limit, and goes on while they are not there.
+func TestLimitIsNotBeforeTheEndOfTheItem(t *testing.T) {
+	seed := rand.Uint64()
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	for range 20_000 {
+		s := sizing.New(rnd.IntN(2) * rnd.IntN(maxBlock))
+		for range rnd.IntN(8) {
+			asked := rnd.IntN(1 << rnd.IntN(20))
+			s.Open = rnd.IntN(8) == 0
+			s.Asked(asked)
+			s.Begins(int64(rnd.IntN(200)), asked)
+			s.Came(asked)
+		}
+		s.Pressed = rnd.IntN(2) == 0
+		length := minBlock + rnd.IntN(4*maxBlock)
+		end := 1 + rnd.IntN(length)
+		asked := 1 + rnd.IntN(end)
+		if limit := s.Limit(length, end, asked); limit < end || limit > length {
+			t.Fatalf("seed %d: the limit of %d bytes up to %d, in %d, is %d: %+v", seed, asked, end, length, limit, s)
 		}
 	}
 }

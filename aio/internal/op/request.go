@@ -46,7 +46,7 @@ type Request struct {
 	Ctx      any
 	Buf      []byte          // ReadSome, ReadFull, WriteBytes
 	Size     int             // ReadCounted: at most so many bytes, 0 for the watcher's own choice
-	Room     mem.Slab        // ReadCounted: memory for it, transferred; the zero Slab: the watcher's
+	Room     mem.Slab        // ReadCounted of Size 0: memory for it, transferred; the zero Slab: the watcher's
 	Single   mem.Buf         // WriteBuf
 	Memory   *mem.Memory     // WriteMemory
 	Deadline time.Time       // zero: none

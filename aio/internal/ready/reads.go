@@ -78,12 +78,8 @@ func (d *Driver) roomFor(c *conn, t *task) ([]byte, error) {
 		return d.leased.Room(least), nil
 	}
 	if own := t.ownRoom(); own != nil {
-		most := d.settings.BufferSize
-		if t.size > 0 {
-			most = min(most, t.size)
-		}
 		c.refused = false
-		return own.Bytes()[:min(len(own.Bytes()), most)], nil
+		return own.Bytes()[:min(len(own.Bytes()), d.settings.BufferSize)], nil
 	}
 	room, err := d.round.counted.Room(t.size, least)
 	c.refused = err != nil
