@@ -219,6 +219,12 @@ func TestRecordingsAreBegunAndEndedByTheAPI(t *testing.T) {
 	order("POST", "live/s", http.StatusNoContent) // again
 	p.send(t, clip[100:400]...)
 	relayEventually(t, "it is recorded", func() bool { list := s.recordings(t, ""); return len(list) == 1 && list[0].Writing })
+	// A date has whole seconds, in which more is written: no cache may go by it.
+	growing := s.request(t, "GET", "/api/recordings/"+s.recordings(t, "")[0].File, recordingsHeader)
+	growing.Body.Close()
+	if dated, tag := growing.Header.Get("Last-Modified"), growing.Header.Get("ETag"); growing.StatusCode != http.StatusOK || dated+tag != "" {
+		t.Errorf("a file that is being written: %s, of %q, %q", growing.Status, dated, tag)
+	}
 	order("DELETE", "live/s", http.StatusNoContent)
 	relayEventually(t, "it is not any more", func() bool {
 		list := s.recordings(t, "")

@@ -26,6 +26,25 @@ const (
 	stamp = "20060102-150405"
 )
 
+// stampOf returns how a time stands in a file's name: by the clock of a place, but in UTC,
+// with a Z, where that shows the same time twice, as when summer time ends, and it would be
+// read as the other one: recordings are put in order, and found, by these times.
+func stampOf(at time.Time, place *time.Location) string {
+	text := at.In(place).Format(stamp)
+	if read, err := readStamp(text, place); err == nil && read.Equal(at.Truncate(time.Second)) {
+		return text
+	}
+	return at.UTC().Format(stamp) + "Z"
+}
+
+// readStamp returns the time that stampOf has written.
+func readStamp(text string, place *time.Location) (time.Time, error) {
+	if utc, ok := strings.CutSuffix(text, "Z"); ok {
+		return time.ParseInLocation(stamp, utc, time.UTC)
+	}
+	return time.ParseInLocation(stamp, text, place)
+}
+
 // base returns the path, in the directory of the recorder and with slashes, of a
 // stream's files without the time and the extension. No part is empty or begins
 // with a dot, and each has only letters, digits and "-_.=": "=" and two hexadecimal
@@ -86,7 +105,7 @@ func safe(text string, c rune, first bool) string {
 
 // fileName is the last part of a file's path: the stream, when it began, its number if
 // there were others then, and the format.
-var fileName = regexp.MustCompile(`^(.+)-(\d{8}-\d{6})(?:-\d{1,4})?\.(flv|mp4)$`)
+var fileName = regexp.MustCompile(`^(.+)-(\d{8}-\d{6}Z?)(?:-\d{1,4})?\.(flv|mp4)$`)
 
 // StreamOf returns the stream that a file, by its path in the directory of a recorder,
 // with slashes, is a recording of, and when it began, to the second. It reports false
@@ -97,7 +116,7 @@ func StreamOf(file string) (stream string, began time.Time, ok bool) {
 	if m == nil {
 		return "", time.Time{}, false
 	}
-	began, err := time.ParseInLocation(stamp, m[2], time.Local)
+	began, err := readStamp(m[2], time.Local)
 	if err != nil {
 		return "", time.Time{}, false
 	}

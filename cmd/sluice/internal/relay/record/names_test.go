@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	_ "time/tzdata"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/pattern"
 )
@@ -85,6 +86,41 @@ func TestStreamIsFoundAgainByItsFile(t *testing.T) {
 		if stream, _, ok := StreamOf(file); ok {
 			t.Errorf("%q is a file of %q", file, stream)
 		}
+	}
+}
+
+// A file's name says when it began also in the hour that comes twice when summer time ends.
+func TestNamesOfAnHourThatComesTwice(t *testing.T) {
+	for place, begin := range map[string]time.Time{
+		"Europe/Berlin":       time.Date(2026, 10, 24, 23, 0, 0, 0, time.UTC), // Go reads such times as the second one here,
+		"America/New_York":    time.Date(2026, 11, 1, 4, 0, 0, 0, time.UTC),   // and as the first one here
+		"Australia/Lord_Howe": time.Date(2026, 4, 4, 14, 0, 0, 0, time.UTC),   // half an hour
+	} {
+		local, err := time.LoadLocation(place)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen, utc := map[string]bool{}, 0
+		for at := begin; at.Before(begin.Add(4 * time.Hour)); at = at.Add(10*time.Minute + time.Millisecond) {
+			name := stampOf(at, local)
+			if read, err := readStamp(name, local); err != nil || !read.Equal(at.Truncate(time.Second)) {
+				t.Errorf("%s: %v is read from %s of %v: %v", place, read, name, at, err)
+			}
+			if seen[name] {
+				t.Errorf("%s: %s twice", place, name)
+			}
+			seen[name] = true
+			if strings.HasSuffix(name, "Z") {
+				utc++
+			}
+		}
+		if utc == 0 || utc > 7 {
+			t.Errorf("%s: %d names are in UTC", place, utc)
+		}
+	}
+	at := time.Date(2026, 10, 25, 0, 30, 0, 0, time.UTC)
+	if stream, began, ok := StreamOf("live/s-20261025-003000Z-2.mp4"); stream != "live/s" || !began.Equal(at) || !ok {
+		t.Errorf("%q %v %v", stream, began, ok)
 	}
 }
 

@@ -210,7 +210,7 @@ func (r *Recorder) begin(stream string, log *slog.Logger) (name string, f File, 
 // createNew calls create with the possible file names of a stream until one is
 // free. It returns that name.
 func createNew(stream, extension string, now time.Time, create func(name string) (File, error)) (string, File, error) {
-	stem := base(stream) + "-" + now.Format(stamp)
+	stem := base(stream) + "-" + stampOf(now, time.Local)
 	name := stem + extension
 	for try := 2; ; try++ {
 		f, err := create(name)

@@ -140,7 +140,11 @@ func (w *Server) getRecording(rw http.ResponseWriter, r *http.Request, file stri
 	if !rec.Writing {
 		h.Set("ETag", fmt.Sprintf(`"%x-%x"`, info.ModTime().UnixNano(), info.Size()))
 	}
-	http.ServeContent(&paced{ResponseWriter: rw, within: w.Times.Answer}, r, "", info.ModTime(), f)
+	changed := info.ModTime()
+	if rec.Writing {
+		changed = time.Time{} // a date has whole seconds: what was written later in one would never be fetched
+	}
+	http.ServeContent(&paced{ResponseWriter: rw, within: w.Times.Answer}, r, "", changed, f)
 }
 
 func (w *Server) noRecording(rw http.ResponseWriter, r *http.Request, err error) {
