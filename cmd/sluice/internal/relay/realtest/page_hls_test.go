@@ -4,6 +4,8 @@ package realtest
 
 import (
 	"fmt"
+	"math"
+	"strings"
 	"testing"
 	"time"
 )
@@ -57,6 +59,38 @@ func TestPageByHLSGoesOnWithOtherCodecs(t *testing.T) {
 			return ""
 		})
 	}
+	if f := faults(); len(f) > 0 {
+		t.Errorf("the page fails with %q", f)
+	}
+}
+
+// A page that plays by HLS says that the stream has ended, inside a segment of which it has played
+// parts, and plays on when it is there again.
+func TestPageByHLSSeesTheEnd(t *testing.T) {
+	t.Parallel()
+	s := serve(t, flags("--grace 0"))
+	ctx, _, faults := browse(t)
+	publisher := push(t, clipFile(t), "rtmp://"+s.RTMP+"/live/s", loop...)
+	s.awaitLive(t, "live/s")
+	openPage(t, ctx, s, "hls")
+	pageMoves(t, ctx)
+	eventually(t, lengthened(20*time.Second), func() string {
+		const end = `(() => { const b = document.getElementById("video").buffered; return b.length && b.end(b.length - 1); })()`
+		if at := evaluate[float64](t, ctx, end); math.Mod(at, 2) < 0.7 || math.Mod(at, 2) > 1.3 {
+			return fmt.Sprintf("the page has %.3f s, segments are of 2 s", at)
+		}
+		return ""
+	})
+	publisher.kill()
+	eventually(t, lengthened(10*time.Second), func() string {
+		if text := said(t, ctx); !strings.Contains(text, "The stream has ended.") && !strings.Contains(text, "onnecting") {
+			return "it says " + text
+		}
+		return ""
+	})
+	push(t, clipFile(t), "rtmp://"+s.RTMP+"/live/s", loop...)
+	s.awaitLive(t, "live/s")
+	pageMoves(t, ctx)
 	if f := faults(); len(f) > 0 {
 		t.Errorf("the page fails with %q", f)
 	}

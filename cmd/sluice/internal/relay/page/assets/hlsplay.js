@@ -56,7 +56,14 @@ export class HLS {
     if (!Hls.isSupported()) return void this.#byElement();
     const hls = new Hls({ enableWorker: false, lowLatencyMode: !this.#past, backBufferLength: 30, ...(this.#past ? { startPosition: 0 } : { maxLiveSyncPlaybackRate: 1.15 }) });
     this.#hls = hls;
+    // Of the last segment of a stream that has ended hls.js may leave out a part, or not see that it
+    // has all, and then waits for ever.
+    let last = NaN, loading = false;
+    hls.on(Hls.Events.LEVEL_UPDATED, (_, { details: { live, fragments } }) => { last = live ? NaN : fragments.at(-1)?.start; });
+    hls.on(Hls.Events.FRAG_LOADING, () => { loading = true; });
+    hls.on(Hls.Events.FRAG_BUFFERED, () => { loading = false; });
     hls.on(Hls.Events.ERROR, (_, { fatal, type: kind, details, response, error }) => {
+      if (details === Hls.ErrorDetails.BUFFER_STALLED_ERROR && this.#video.currentTime >= last && !loading) return void this.#end();
       if (!fatal) return;
       if (response?.code >= 400) this.#fail("NetworkError", "HttpStatusCodeInvalid", { code: response.code });
       else if (kind === Hls.ErrorTypes.NETWORK_ERROR) this.#fail("NetworkError", details, {});
