@@ -17,6 +17,6 @@
 // Ownership: a Frame's payload is transferred to Publish; what a Reader returns
 // is borrowed until its next call; a Viewer's connection belongs to the Writer
 // for writing, and stays the caller's for reading. All types are for use by
-// many goroutines at once, except Publisher.Publish and Reader.Next, which have
-// one caller at a time.
+// many goroutines at once, except a Reader, which one goroutine has at a time, and
+// Publish, TryPublish and Resume of a Publisher, which have one caller at a time.
 package live

@@ -61,7 +61,8 @@ func (h *Hub) made() {
 
 // Publish makes the caller the publisher of a stream. The stream begins or, within
 // its grace period, goes on. Publish returns ErrBusy when the stream has another
-// publisher and o.TakeOver is not set, and ErrClosed after Close.
+// publisher and o.TakeOver is not set, and ErrClosed after Close. It panics for Standby in a
+// stream with Raw or Packets set.
 func (h *Hub) Publish(name string, o PublishOptions) (*Publisher, error) {
 	h.made()
 	h.mu.Lock()

@@ -39,7 +39,8 @@ type StreamOptions struct {
 	// MaxFrame is the longest payload in bytes; 8 MiB.
 	MaxFrame int
 	// Raw makes the stream one of messages, not of media: payloads are kept
-	// bare, every one is a place to start at, and FormRaw is the only form.
+	// bare, every one is a place to start at, and FormRaw is the only form. A frame's
+	// Type does not count then, and its Time only for Ahead: 0 is never ahead.
 	Raw bool
 	// Packets makes the stream one of media in another protocol's packets: payloads
 	// are kept bare, and FormRaw is the only form, as with Raw. But each frame's
@@ -86,8 +87,8 @@ type WriterOptions struct {
 	// time. Viewers of a stream with StreamOptions.Raw are sent everything, as
 	// are those of a publisher that is faster than real time.
 	Lag time.Duration
-	// Stall is for how long a viewer may take no byte while some wait for it.
-	// 10 s.
+	// Stall is for how long a viewer may take no byte while some wait for it, and for
+	// how long a handshake of TLS may take that was not done before Add. 10 s.
 	Stall time.Duration
 	// Jumps is how often a viewer may be moved on to the newest key frame
 	// within JumpTime. 5 in 30 s.

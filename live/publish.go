@@ -65,7 +65,7 @@ func (p *Publisher) Publish(f Frame) error {
 
 // TryPublish is Publish for an event loop. It reports false where Publish would block, and
 // while the publisher waits: then it has done nothing, and the payload is still the
-// caller's.
+// caller's. With an error it reports true: the payload is transferred as with Publish.
 func (p *Publisher) TryPublish(f Frame) (ok bool, err error) { return p.publish(f, false) }
 
 func (p *Publisher) publish(f Frame, block bool) (ok bool, err error) {

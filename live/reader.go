@@ -51,7 +51,8 @@ const (
 )
 
 // NewReader returns a reader of s, to be closed. It returns ErrClosed when s is
-// over and no viewer or reader has it any more.
+// over and no viewer or reader has it any more, and panics for a stream with Raw or
+// Packets set, which is no FLV file.
 func (s *Stream) NewReader(o ReaderOptions) (*Reader, error) {
 	if s.options.bare() {
 		panic("live: NewReader of a stream with Raw or Packets set")

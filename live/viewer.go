@@ -223,6 +223,7 @@ func (v *Viewer) Close(err error) {
 			r.close = err
 		}
 		if v.link.waits {
+			v.owner.(*solo).stop()
 			v.link.conn.SetWriteDeadline(time.Unix(1, 0)) // it may be in a Write
 		}
 		return nil

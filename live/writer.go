@@ -46,7 +46,8 @@ func NewWriter(o WriterOptions) *Writer {
 // Add makes conn a viewer of s. From then on the writer alone writes to conn,
 // and closes it at the end; the caller goes on reading from it, and calls
 // Viewer.Close when the peer has gone. When Add fails conn is the caller's: it
-// returns ErrClosed after Close, or when s is over.
+// returns ErrClosed after Close, or when s is over. It panics for a form that s does
+// not have: FormRaw goes with Raw and Packets, the others with neither.
 func (w *Writer) Add(conn net.Conn, s *Stream, o ViewerOptions) (*Viewer, error) {
 	return w.add(conn, s, o, nil)
 }

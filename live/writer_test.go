@@ -133,3 +133,45 @@ func tlsPair(t testing.TB, s, c net.Conn) (*tls.Conn, *tls.Conn) {
 	}
 	return server, client
 }
+
+// A handshake of TLS waits for the peer's bytes. A peer that sends none holds up no end.
+func TestTLSViewerThatNeverShakesHands(t *testing.T) {
+	for name, o := range map[string]struct {
+		wire  bool
+		stall time.Duration // 0: as usual
+		end   func(w *Writer, v *Viewer)
+		want  error
+	}{
+		"stalls":                {stall: 50 * time.Millisecond, want: ErrStalled},
+		"stalls, over a Wire":   {wire: true, stall: 50 * time.Millisecond, want: ErrStalled},
+		"is closed":             {end: func(_ *Writer, v *Viewer) { v.Close(nil) }, want: ErrClosed},
+		"its writer is closed":  {end: func(w *Writer, _ *Viewer) { w.Close() }, want: ErrClosed},
+		"is closed over a Wire": {wire: true, end: func(_ *Writer, v *Viewer) { v.Close(nil) }, want: ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := NewHub(HubOptions{})
+			defer h.Close()
+			p := mustPublish(t, h, "s", PublishOptions{})
+			w := newWriter(t, WriterOptions{Stall: o.stall})
+			s, _ := pair(t)
+			var below net.Conn = s
+			if o.wire {
+				below = NewWire(s)
+			}
+			v := add(t, w, tls.Server(below, testcert.Server(t)), p.Stream(), ViewerOptions{FromStart: true})
+			send(t, p, video(0, true, 1000))
+			if o.end != nil {
+				go o.end(w, v)
+			}
+			select {
+			case <-v.Done():
+			case <-time.After(5 * time.Second):
+				s.Close() // the writer can be closed then
+				t.Fatal("the viewer has not ended")
+			}
+			if !errors.Is(v.Err(), o.want) {
+				t.Errorf("%v, want %v", v.Err(), o.want)
+			}
+		})
+	}
+}
