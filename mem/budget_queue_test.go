@@ -1,6 +1,7 @@
 package mem_test
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"runtime"
@@ -296,5 +297,36 @@ func BenchmarkAwaitSlabRoom(b *testing.B) {
 			b.Fatal(err)
 		}
 		s.Release()
+	}
+}
+
+// A block that comes home in the moment in which charges are called in may keep its charge.
+// The one that waits gets it soon all the same, also when the queue looks at the time later.
+func TestAChargeThatWasMissedIsCalledInSoon(t *testing.T) {
+	for _, alarm := range []time.Duration{0, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			const size = 4096
+			a := mem.New(mem.Options{Budget: size})
+			held := a.Get(size)
+			if alarm > 0 {
+				a.SetAlarm(alarm)
+			}
+			began := time.Now()
+			var b mem.Buf
+			var err error
+			var waits sync.WaitGroup
+			waits.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				b, err = a.GetContext(ctx, size)
+			})
+			synctest.Wait()
+			a.ReleaseUnseen(held)
+			waits.Wait()
+			if took := time.Since(began); err != nil || took > 2*mem.CallAgain {
+				t.Fatalf("with an alarm in %v: after %v, %v", alarm, took, err)
+			}
+			b.Release()
+		})
 	}
 }

@@ -169,3 +169,22 @@ func CellsOf(s *Slab) func() int {
 
 // MostIdleCells is how many cells a block keeps in the pool.
 const MostIdleCells = 1 + keepChunks*len(cellChunk{})
+
+// ReleaseUnseen releases b as if the allocator's pressure had begun after b came home, and b
+// was looked at before that: its block keeps its charge.
+func (a *Allocator) ReleaseUnseen(b Buf) {
+	c := b.c.block.home
+	c.setFlag(flagPressure, false)
+	b.Release()
+	c.setFlag(flagPressure, true)
+}
+
+// SetAlarm lets the alarm go off after d.
+func (a *Allocator) SetAlarm(d time.Duration) {
+	a.budget.mu.Lock()
+	defer a.budget.mu.Unlock()
+	a.budget.alarm.set(&a.budget, time.Now().Add(d))
+}
+
+// CallAgain is when charges that were missed are called in again.
+const CallAgain = callAgain
