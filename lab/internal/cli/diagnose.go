@@ -80,8 +80,6 @@ func (f *diagnoseFlags) target(args []string) (t evidence.Target, err error) {
 		return t, fmt.Errorf("--time %v is not within %v to %v", f.time, shortestLook, longestLook)
 	case f.given("pid") && f.pid < 1:
 		return t, fmt.Errorf("invalid --pid %d", f.pid)
-	case f.given("url") && f.url == "":
-		return t, errors.New("--url needs an address")
 	case f.given("pid") && len(args) > 0:
 		return t, errors.New("--pid and a command or file exclude each other")
 	case f.url != "" && len(args) > 0 && f.dash != 0:

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -88,15 +89,7 @@ func (f *loadFlags) check(args []string) (err error) {
 	if p.Sizes, err = load.ParseSizes(f.size); err != nil {
 		return fmt.Errorf("--size: %w", err)
 	}
-	if p.PID < 0 {
-		return fmt.Errorf("invalid --pid %d", p.PID)
-	}
-	if p.PID > 0 {
-		if _, err := proc.Read(p.PID); err != nil {
-			return fmt.Errorf("--pid %d: %w", p.PID, err)
-		}
-	}
-	switch err := p.Check(); {
+	switch err := cmp.Or(p.Check(), f.checkTarget()); {
 	case err != nil:
 		return err
 	case f.changed("size") && !p.HasSizes():
@@ -113,6 +106,23 @@ func (f *loadFlags) check(args []string) (err error) {
 	return writable("json", f.json)
 }
 
+// checkTarget checks the flags that say what the target is, and that it has them.
+func (f *loadFlags) checkTarget() error {
+	p := &f.plan
+	if f.changed("protocol") && p.Speaks() != string(p.Protocol) {
+		return fmt.Errorf("--protocol is not for %s, which speaks %s", p.Public().Target, p.Speaks())
+	}
+	if f.changed("pid") && p.PID < 1 {
+		return fmt.Errorf("invalid --pid %d", p.PID)
+	}
+	if p.PID > 0 {
+		if _, err := proc.Read(p.PID); err != nil {
+			return fmt.Errorf("--pid %d: %w", p.PID, err)
+		}
+	}
+	return nil
+}
+
 func (r *requestFlags) complete(to *wire.Options, changed func(string) bool) (err error) {
 	given := func(names ...string) bool { return slices.ContainsFunc(names, changed) }
 	if given("method", "header", "body", "http2") {
@@ -127,8 +137,8 @@ func (r *requestFlags) complete(to *wire.Options, changed func(string) bool) (er
 		}
 	}
 	if given("command", "keys") {
-		if to.Redis = &r.redis; r.redis.Keys < 0 {
-			return fmt.Errorf("invalid --keys %d", r.redis.Keys)
+		if to.Redis = &r.redis; changed("keys") && r.redis.Keys < 1 {
+			return fmt.Errorf("--keys %d is not at least 1", r.redis.Keys)
 		}
 	}
 	if given("request", "reply") {
@@ -141,7 +151,9 @@ func (r *requestFlags) complete(to *wire.Options, changed func(string) bool) (er
 		}
 	}
 	if given("pattern", "file-size", "fsync", "direct", "overwrite") {
-		to.File = &r.file
+		if to.File = &r.file; changed("file-size") && r.file.Size < 1 {
+			return fmt.Errorf("--file-size %d is not at least 1", r.file.Size)
+		}
 	}
 	return nil
 }

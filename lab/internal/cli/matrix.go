@@ -40,7 +40,6 @@ type matrixFlags struct {
 	json   string
 
 	given    func(flag string) bool
-	text     func(flag string) string
 	ofTarget []string // flags that go with --target
 }
 
@@ -53,7 +52,6 @@ func (a App) matrix() *cobra.Command {
 		Example: "  lab matrix size-conns --quick --layers std",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = cmd.Flags().Changed
-			f.text = func(flag string) string { return strings.Trim(cmd.Flag(flag).Value.String(), "[]") }
 			return a.runMatrix(f, args)
 		},
 	}
@@ -82,11 +80,6 @@ func (f *matrixFlags) file(args []string) (file *matrix.File, err error) {
 	if len(args) != 1 {
 		return nil, fmt.Errorf("want one grid, %s, got %q", strings.Join(matrix.Names(), ", "), args)
 	}
-	for _, flag := range []string{"layers", "rows", "columns", "json", "target"} {
-		if f.given(flag) && f.text(flag) == "" {
-			return nil, fmt.Errorf("--%s names none", flag)
-		}
-	}
 	for _, flag := range f.ofTarget {
 		if f.given(flag) && !f.given("target") {
 			return nil, fmt.Errorf("--%s goes with --target", flag)
@@ -94,7 +87,8 @@ func (f *matrixFlags) file(args []string) (file *matrix.File, err error) {
 	}
 	if f.given("target") {
 		f.choice.Target = &f.load.plan
-		if err = errors.Join(f.load.requests.complete(&f.load.plan.Requests, f.given), f.load.plan.Check()); err != nil {
+		f.load.changed = f.given
+		if err = errors.Join(f.load.requests.complete(&f.load.plan.Requests, f.given), f.load.plan.Check(), f.load.checkTarget()); err != nil {
 			return nil, err
 		}
 	}

@@ -29,8 +29,6 @@ func (f *reportFlags) check(results []string) error {
 	switch {
 	case len(results) == 0:
 		err = errors.New("it takes the results to report on, as files")
-	case f.given("baseline") && f.baseline == "":
-		err = errors.New("--baseline needs the name of a file")
 	case f.given("baseline") && f.benchstat:
 		err = errors.New("--benchstat and --baseline exclude each other")
 	case f.given("baseline") && len(results) != 1:
@@ -39,9 +37,7 @@ func (f *reportFlags) check(results []string) error {
 		err = errors.New("--at-least, --force and --json go with --baseline")
 	case f.given("at-least") && !(f.atLeast > 0 && f.atLeast <= 1000):
 		err = fmt.Errorf("--at-least %v is not within 0 and 1000 per cent", f.atLeast)
-	case f.given("json") && f.json == "":
-		err = errors.New("--json needs the name of a file")
-	case f.given("output") && (f.page == "" || f.page == "-"):
+	case f.page == "-":
 		err = errors.New("-o needs the name of a file")
 	}
 	taken := map[string]bool{}

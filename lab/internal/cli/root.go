@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sluice-go/sluice/lab/internal/document"
 )
@@ -51,6 +53,8 @@ library beside the best that the standard library and others do.`,
 	// Suggestions for misspelt commands come in several lines.
 	root.DisableSuggestions = true
 	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(wrongFlag)
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return emptyFlag(cmd.Flags()) }
 	root.SetVersionTemplate("lab {{.Version}}\n")
 	root.AddCommand(a.bench(), a.load(), a.matrix(), a.diagnose(), a.report(), a.echo(), a.sink(), a.child())
 	unsorted(root)
@@ -64,6 +68,39 @@ func unsorted(cmd *cobra.Command) {
 	for _, below := range cmd.Commands() {
 		unsorted(below)
 	}
+}
+
+// kindsOfValue says, by the type of a flag, what its value is.
+var kindsOfValue = map[string]string{
+	"int": "a whole number", "uint64": "a whole number from 0 on", "float64": "a number", "bool": "true or false",
+	"duration": "a time such as 500ms, 10s or 5m",
+}
+
+// wrongFlag says what is wrong with the value of a flag, and what would be right.
+func wrongFlag(_ *cobra.Command, err error) error {
+	var wrong *pflag.InvalidValueError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	name, kind := wrong.GetFlag().Name, kindsOfValue[wrong.GetFlag().Value.Type()]
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return fmt.Errorf("--%s: %.40q is out of range", name, wrong.GetValue())
+	case kind != "":
+		return fmt.Errorf("--%s: %.40q is not %s", name, wrong.GetValue(), kind)
+	}
+	return fmt.Errorf("--%s: %w", name, wrong.Unwrap())
+}
+
+// emptyFlag refuses flags with an empty text, as of a variable of the shell that is not set: they
+// would be as if they were not there. Only --html= has a meaning.
+func emptyFlag(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		if t := f.Value.Type(); (t == "string" || t == "stringSlice") && strings.Trim(f.Value.String(), "[]") == "" && f.Name != "html" {
+			err = fmt.Errorf("--%s is empty", f.Name)
+		}
+	})
+	return err
 }
 
 // help replaces the built-in command, which answers a wrong topic with the

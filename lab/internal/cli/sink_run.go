@@ -54,8 +54,6 @@ func (f *sinkFlags) check() error {
 		return fmt.Errorf("--segment %s is not within 4KiB and 1024GiB", f.segment.String())
 	case f.maxRecord < 1 || f.maxRecord > mostSinkBody:
 		return fmt.Errorf("--max-record %s is not within 1 and 1GiB", f.maxRecord.String())
-	case f.given("dir") && f.dir == "":
-		return errors.New("--dir needs a directory")
 	case f.stats != 0 && (f.stats < time.Millisecond || f.stats > time.Hour):
 		return fmt.Errorf("--stats %v is not within 1ms and 1h", f.stats)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
@@ -112,7 +113,7 @@ func (p *Plan) checkFields() error {
 	case p.Threads < 0 || p.Threads > 256:
 		return bad("%d threads are not within 1 and 256", p.Threads)
 	case p.Timeout <= 0:
-		return bad("invalid timeout %v", p.Timeout)
+		return bad("a timeout of %v is not above 0", p.Timeout)
 	case p.AckFile != "" && p.Protocol != Ack:
 		return bad("acknowledgements are recorded with the protocol ack only")
 	case p.Verify && p.Protocol == Ack:
@@ -183,6 +184,8 @@ func (p *Plan) checkDrive(t *wire.Target) error {
 	speaks := p.Speaks()
 	framed := speaks == string(p.Protocol)
 	switch {
+	case p.Threads > 0 && (t.Drive != wire.Raw || p.Engine == "portable"):
+		return fmt.Errorf("%w: threads are those of the engine epoll, which %v is not for", ErrPlan, t)
 	case t.Drive != wire.Raw && p.Engine == "epoll":
 		return fmt.Errorf("%w: the engine epoll has no TLS, WebSocket, HTTP/2 or files: leave the engine of %v open", ErrPlan, t)
 	case t.Drive == wire.Calls && p.Redial:
@@ -253,16 +256,13 @@ func ParseSizes(text string) (Sizes, error) {
 	if !ranged {
 		high = low
 	}
-	from, err := units.ParseBytes(strings.TrimSpace(low))
-	if err != nil {
-		return Sizes{}, err
-	}
-	to, err := units.ParseBytes(strings.TrimSpace(high))
-	if err != nil {
-		return Sizes{}, err
-	}
+	from, errFrom := units.ParseBytes(strings.TrimSpace(low))
+	to, errTo := units.ParseBytes(strings.TrimSpace(high))
 	s := Sizes{int(min(from, MaxSize+1)), int(min(to, MaxSize+1))}
-	return s, s.Check()
+	if errors.Join(errFrom, errTo, s.Check()) != nil {
+		return Sizes{}, fmt.Errorf("%.40q is not a size such as 128 or 4KiB, or a range such as 64..1KiB, within 1 B and %s", text, units.Exact(MaxSize))
+	}
+	return s, nil
 }
 
 // Draw returns a function that draws lengths, the same ones for the same seed.

@@ -32,7 +32,7 @@ func TestSizesAreRead(t *testing.T) {
 	for text, says := range map[string]string{
 		"": "not a size", "x": `"x" is not a size`, "-5": "not a size", "1.5KiB": "not a size", "1e3": "not a size", "0x10": "not a size",
 		"64..": "not a size", "..64": "not a size", "1..2..3": "not a size", "64-1024": "not a size", "18446744073709551616": "not a size",
-		"0": "not within", "65MiB": "not within", "67108865": "not within", "4GiB": "not within", "64..32": "not within",
+		"0": "within 1 B and 64 MiB", "65MiB": "within 1 B and 64 MiB", "67108865": "within 1 B and 64 MiB", "4GiB": "within 1 B and 64 MiB", "64..32": "within 1 B and 64 MiB",
 		strings.Repeat("x", 900): "not a size",
 	} {
 		if s, err := ParseSizes(text); err == nil || !strings.Contains(err.Error(), says) || len(err.Error()) > 200 {

@@ -78,11 +78,11 @@ func (s *scale) parse(text string) (float64, error) {
 	}
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("invalid %s %q", s.name, text)
+		return 0, fmt.Errorf("%s: %q is none, such as %s", s.name, text, s.label(s.all[1]))
 	case !(v >= s.from && v <= s.to):
-		return 0, fmt.Errorf("a %s of %s is not within %s and %s", s.name, text, s.label(s.from), s.label(s.to))
+		return 0, fmt.Errorf("%s: %s is not within %s and %s", s.name, text, s.label(s.from), s.label(s.to))
 	case s.unit != "requests/s" && v != math.Trunc(v):
-		return 0, fmt.Errorf("a %s of %s is not a whole number", s.name, text)
+		return 0, fmt.Errorf("%s: %s is not a whole number", s.name, text)
 	}
 	return v, nil
 }

@@ -134,7 +134,10 @@ func (k *kind) check(layer string) error {
 	if slices.Contains(k.layers, layer) {
 		return nil
 	}
-	if _, err := time.ParseDuration(layer); err == nil && k.network {
+	if jitter, err := time.ParseDuration(layer); err == nil && k.network {
+		if most := time.Duration(k.columns.to); jitter < 0 || jitter > most {
+			return fmt.Errorf("a jitter of %s is not within 0s and %v", layer, most)
+		}
 		return nil
 	}
 	return fmt.Errorf("there is no %q in %s, there are %s", layer, k.name, strings.Join(k.layers, ", "))
@@ -190,6 +193,9 @@ func New(name string, c Choice) (*File, error) {
 		}
 	}
 	if c.Target != nil {
+		if !k.network && c.Layers != nil {
+			return nil, fmt.Errorf("the layers of %s are the engines that it starts: a target has none", k.name)
+		}
 		if f.Title += ", on " + c.Target.Public().Target; !k.network {
 			f.Layers = []string{"target"}
 		}
@@ -209,6 +215,9 @@ func New(name string, c Choice) (*File, error) {
 		return nil, err
 	}
 	if c.Target != nil && !k.network && !c.Target.HasSizes() {
+		if c.Rows != "" {
+			return nil, fmt.Errorf("requests to %s have no size to choose", c.Target.Public().Target)
+		}
 		f.Rows = Axis{Name: "request", Unit: "request", Values: []float64{1}, Labels: []string{"as it is"}}
 	}
 	for layer := range f.Layers {

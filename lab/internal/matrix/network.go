@@ -33,14 +33,14 @@ const networkWindow = 4 << 20
 func before(plan *load.Plan) (addr string, err error) {
 	targets := plan.Targets()
 	if len(targets) != 1 {
-		return "", fmt.Errorf("matrix: a network is simulated before one target, not before %d", len(targets))
+		return "", fmt.Errorf("a network is simulated before one target, not before %d", len(targets))
 	}
 	t, err := wire.ParseTarget(targets[0], &plan.Requests)
 	if err != nil {
 		return "", err
 	}
 	if t.Addr() == "" {
-		return "", fmt.Errorf("matrix: a network is simulated before a host and port, not before %q", t)
+		return "", fmt.Errorf("a network is simulated before a host and port, not before %q", t)
 	}
 	return t.Addr(), nil
 }

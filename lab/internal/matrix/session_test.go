@@ -302,7 +302,7 @@ func TestAxes(t *testing.T) {
 		says string
 	}{
 		{"colours", Choice{}, "colours"},
-		{SizeConns, Choice{Rows: "0"}, "size of 0"},
+		{SizeConns, Choice{Rows: "0"}, "size: 0 is not within"},
 		{SizeConns, Choice{Rows: "65M"}, "65M"},
 		{SizeConns, Choice{Rows: "4KB"}, "4KB"},
 		{SizeConns, Choice{Columns: "inf"}, "not within"},

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -63,6 +64,9 @@ func (f *File) check(path string) error {
 func (f *File) CheckBlocks(least, most int, between bool) error {
 	if f.Direct && (between || least%directBlock != 0 || most%directBlock != 0) {
 		return fmt.Errorf("%w: direct blocks have to be multiples of %d bytes", ErrTarget, directBlock)
+	}
+	if size := cmp.Or(f.Size, defaultFileSize); int64(most) > size {
+		return fmt.Errorf("%w: blocks of %d bytes in %d of a file", ErrTarget, most, size)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -61,13 +62,22 @@ func (h *h2) ready(ctx context.Context) (*http2.ClientConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := h.transport.NewClientConn(conn)
+	heard := &heard{Conn: conn, ended: make(chan struct{})}
+	made, err := h.transport.NewClientConn(heard)
 	if err != nil {
 		conn.Close()
 		return nil, err
 	}
 	// Its answer ends the handshake. Requests on a connection that was refused do not say why.
 	if err := made.Ping(ctx); err != nil {
+		if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "write" {
+			// The target may have said why it ends the connection.
+			select {
+			case <-heard.ended:
+				err = heard.why
+			case <-ctx.Done():
+			}
+		}
 		conn.Close()
 		if why := h.leaves.Load(); why != nil {
 			err = errors.New(*why)
@@ -79,6 +89,21 @@ func (h *h2) ready(ctx context.Context) (*http2.ClientConn, error) {
 	}
 	h.conn = made
 	return made, nil
+}
+
+// heard is a connection that remembers why reading from it ended.
+type heard struct {
+	net.Conn
+	once  sync.Once
+	ended chan struct{}
+	why   error // once ended is closed
+}
+
+func (c *heard) Read(p []byte) (n int, err error) {
+	if n, err = c.Conn.Read(p); err != nil {
+		c.once.Do(func() { c.why = err; close(c.ended) })
+	}
+	return n, err
 }
 
 // count is called with what goes wrong on connections.

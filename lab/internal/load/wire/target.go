@@ -113,7 +113,7 @@ func ParseTarget(text string, options *Options) (*Target, error) {
 			return bad("it is neither HOST:PORT, unix:PATH nor a URL")
 		}
 		if n, err := net.LookupPort("tcp", port); err != nil || n == 0 {
-			return bad("it needs a port")
+			return bad("it needs a port of 1 to 65535")
 		}
 	case t.scheme == "file":
 		t.addr, t.Drive = strings.TrimPrefix(strings.TrimPrefix(text, "file:"), "//"), Calls
@@ -129,7 +129,7 @@ func ParseTarget(text string, options *Options) (*Target, error) {
 			port = s.port
 		}
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return bad("it needs a port")
+			return bad("it needs a port of 1 to 65535")
 		}
 		t.url, t.addr = u, net.JoinHostPort(u.Hostname(), port)
 		t.tls, t.Drive, t.Classes, t.Reopen = s.tls, s.drive, s.classes, s.reopen
