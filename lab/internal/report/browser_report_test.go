@@ -187,7 +187,28 @@ func (b *tab) fits() {
 	})(%d)`, b.width)); w != "" {
 		b.t.Errorf("the page scrolls sideways: %s", w)
 	}
+	if bad := value[string](b, chartTextScript); bad != "" {
+		b.t.Errorf("texts in a chart: %s", bad)
+	}
 }
+
+// chartTextScript names texts in charts that are cut off or stand on each other, but for the
+// room that fonts have above and below letters.
+const chartTextScript = `(() => {
+	const bad = [];
+	for (const chart of document.querySelectorAll("svg.chart")) {
+		const frame = chart.getBoundingClientRect(), seen = [];
+		for (const text of chart.querySelectorAll("text")) {
+			const r = text.getBoundingClientRect(), pad = 0.15 * r.height, name = text.textContent;
+			if (r.width === 0) continue;
+			const box = { top: r.top + pad, bottom: r.bottom - pad, left: r.left + 1, right: r.right - 1, name };
+			if (box.top < frame.top - 0.5 || box.bottom > frame.bottom + 0.5) bad.push(name + " is cut off");
+			for (const o of seen) if (box.top < o.bottom && o.top < box.bottom && box.left < o.right && o.left < box.right) bad.push(name + " stands on " + o.name);
+			seen.push(box);
+		}
+	}
+	return bad.slice(0, 10).join("; ");
+})()`
 
 // legible fails when some text has a contrast below 4.5 to what it stands on
 // (WCAG 2.2, 1.4.3); text in frames of flame graphs stands on their rectangle.
