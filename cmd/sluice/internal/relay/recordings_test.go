@@ -89,6 +89,13 @@ func TestRecordingsAreServed(t *testing.T) {
 	if status, _ := s.do(t, "GET", path, http.Header{"Range": {"bytes=99999999-"}}); status != http.StatusRequestedRangeNotSatisfiable {
 		t.Errorf("a range beyond the end: %d", status)
 	}
+	// A header of a part is a hundred times as long as its range.
+	for n, want := range map[int]int{16: http.StatusPartialContent, 17: http.StatusRequestedRangeNotSatisfiable, 6000: http.StatusRequestedRangeNotSatisfiable} {
+		status, text := s.do(t, "GET", path, http.Header{"Range": {"bytes=" + strings.Repeat("0-0,", n-1) + "0-0"}})
+		if status != want || len(text) > 4000 {
+			t.Errorf("%d ranges: %d, %d bytes", n, status, len(text))
+		}
+	}
 	if status, _ := s.do(t, "DELETE", path, nil); status != http.StatusUnauthorized {
 		t.Errorf("deleted without a token: %d", status)
 	}

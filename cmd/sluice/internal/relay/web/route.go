@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -12,6 +13,10 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/page"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
+
+// maxRanges is how many parts of a file one request may have: each of them, of a byte, costs a
+// header, and there is room for thousands in a request (RFC 9110, section 17.15).
+const maxRanges = 16
 
 // ServeHTTP routes a request to its handler.
 func (w *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
@@ -28,6 +33,10 @@ func (w *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.RemoteAddr = client // from here on: in logs, limits and hooks
+	if strings.Count(r.Header.Get("Range"), ",") >= maxRanges {
+		answerError(rw, http.StatusRequestedRangeNotSatisfiable, fmt.Sprintf("at most %d ranges are sent at a time", maxRanges))
+		return
+	}
 	own := strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/assets/")
 	isHLS := !own && hls.Serves(path)
 	if !own && !isHLS && strings.HasSuffix(path, ".flv") {
