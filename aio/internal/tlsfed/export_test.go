@@ -7,3 +7,6 @@ func (s *Session) BeginWrite(n int) {
 	defer s.mu.Unlock()
 	s.batch.begin(n)
 }
+
+// ReadWire is a read of crypto/tls.
+func (s *Session) ReadWire(p []byte) (int, error) { return (*wire)(s).Read(p) }

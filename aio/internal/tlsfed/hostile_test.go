@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/sluice-go/sluice/aio"
 	"github.com/sluice-go/sluice/aio/internal/tlsfed"
@@ -155,6 +156,48 @@ func TestMemoryFollowsBytesThatWait(t *testing.T) {
 		if over, err := s.Handshake(); !over || err != aio.ErrDeadline {
 			t.Errorf("after the deadline: %v, %v", over, err)
 		}
+		s.Close()
+	}
+}
+
+// Once Record has said that no more is to be read, it says so until Wake was called: who pauses
+// then waits for that.
+func TestRecordIsRefusedUntilWake(t *testing.T) {
+	config, _ := configs(t, tls.VersionTLS13)
+	memory := mem.New(mem.Options{Name: t.Name()})
+	sluicetest.NoLeaks(t, memory)
+	handshakes := &tlsfed.Handshakes{Limit: 1, Silence: time.Hour}
+	out := sink{make(chan struct{}, 3)}
+	first := tlsfed.New(config, out, memory, handshakes)
+	if _, err := first.Record([]byte{22, 3, 1, 0, 4, 1, 0, 0x10, 0}); err != nil {
+		t.Fatal(err)
+	}
+	s := tlsfed.New(config, out, memory, handshakes) // whose handshake is read here
+	record := append([]byte{22, 3, 1, 0x10, 0}, make([]byte, 0x1000)...)
+	held := 0
+	for more := true; more; held += len(record) {
+		var err error
+		if more, err = s.Record(record); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for held > 0 {
+		n, err := s.ReadWire(make([]byte, min(held, 30_000)))
+		if held -= n; err != nil || held > 0 && len(out.woken) > 0 {
+			t.Fatalf("%d bytes wait, woken %d times: %v", held, len(out.woken), err)
+		}
+		more, err := s.Record(record[:5])
+		if held += 5; err != nil || more != (len(out.woken) > 0) {
+			t.Fatalf("%d bytes wait, more is %v, woken %d times: %v", held, more, len(out.woken), err)
+		}
+		if more {
+			break
+		}
+	}
+	<-out.woken
+	for _, s := range []*tlsfed.Session{first, s} { // one after the other, as there is one place
+		s.End(aio.ErrDeadline)
+		<-out.woken
 		s.Close()
 	}
 }

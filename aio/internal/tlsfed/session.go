@@ -55,7 +55,7 @@ type opening struct {
 	arrived sync.Cond
 	ended   error // why no more come
 	started bool
-	full    bool // Record has said so
+	full    bool // Record has said so, and Wake has not been called since
 	over    bool // err is the handshake's result
 	err     error
 	cancel  context.CancelFunc
@@ -96,7 +96,7 @@ func (s *Session) Record(p []byte) (more bool, err error) {
 		o.started = true
 		s.handshakes.start(s)
 	}
-	o.full = !o.over && o.early.len() > mostEarly
+	o.full = !o.over && (o.full || o.early.len() > mostEarly)
 	return !o.full, nil
 }
 
