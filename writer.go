@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluice-go/sluice/mem"
@@ -30,7 +31,9 @@ import (
 // an *Error.
 //
 // A BufWriter is used by one goroutine at a time; another may close the
-// connection under it. The zero BufWriter is ready for Reset and has the
+// connection under it. A call while another is sending, by another goroutine or
+// by the writer below, panics and changes nothing: what is being sent is not
+// released under the send. The zero BufWriter is ready for Reset and has the
 // default Options.
 type BufWriter struct {
 	w       io.Writer
@@ -44,9 +47,9 @@ type BufWriter struct {
 	buf       []byte
 	s, e      int
 	slab      mem.Slab
-	lent      bool // a reader fills buf[e:]: see ReadFrom
-	size      int  // of the next block
-	copyBelow int  // a Buf below this length is copied
+	busy      atomic.Bool // see enter
+	size      int         // of the next block
+	copyBelow int         // a Buf below this length is copied
 
 	waiting pieces // in order, before buf[s:e]
 	written int64
@@ -84,9 +87,29 @@ func (b *BufWriter) Buffered() int { return b.waiting.size + b.e - b.s }
 // itself.
 func (b *BufWriter) room() int { return max(0, b.bound-b.Buffered()) }
 
+// enter begins what no other call may come into: the writer below has the
+// bytes that wait, a reader fills the block, or memory is released. Without room
+// for copies every other call gets to where it finds the writer busy.
+func (b *BufWriter) enter() {
+	if !b.busy.CompareAndSwap(false, true) {
+		panicBusy()
+	}
+	b.buf = b.buf[:b.e]
+}
+
+func (b *BufWriter) leave() { b.busy.Store(false) }
+
+//go:noinline
+func panicBusy() {
+	panic("sluice: BufWriter was used while a call of it was under way, by another goroutine or from inside that call")
+}
+
 // failed returns why nothing can be written: the sticky error, or that there
 // is no writer below.
 func (b *BufWriter) failed() error {
+	if b.busy.Load() {
+		panicBusy()
+	}
 	if b.w == nil {
 		b.err = ErrClosed
 	}

@@ -31,9 +31,11 @@ func (b *BufWriter) flush(op string, more bool) (out int64, err error) {
 		b.dropBlock()
 		return 0, nil
 	}
+	b.enter()
 	before := b.written
 	err = errPanicked
 	defer func() {
+		defer b.leave() // also when a release panics
 		out = b.written - before
 		if err == nil && out < size {
 			err = io.ErrShortWrite
@@ -160,9 +162,6 @@ func (b *BufWriter) window() {
 }
 
 func (b *BufWriter) dropBlock() {
-	if b.lent {
-		panicLent()
-	}
 	if b.slab.Valid() {
 		b.slab.Release()
 	}
@@ -190,11 +189,12 @@ func (b *BufWriter) ReadFrom(r io.Reader) (int64, error) {
 		if err := b.Flush(); err != nil {
 			return 0, err
 		}
+		b.enter()
+		defer b.leave()
 		n, err := w.ReadFrom(r)
 		b.written += n
 		return n, err
 	}
-	defer func() { b.lent = false }() // also when r panics
 	var done int64
 	for empty := 0; ; {
 		if b.e == len(b.buf) {
@@ -202,17 +202,7 @@ func (b *BufWriter) ReadFrom(r io.Reader) (int64, error) {
 				return done, err
 			}
 		}
-		at, room := b.e, b.buf[b.e:]
-		b.lent = true
-		n, err := r.Read(room)
-		b.lent = false
-		if b.e != at || len(b.buf)-at != len(room) {
-			panicLent()
-		}
-		if n < 0 || n > len(room) {
-			panicRead(n, len(room))
-		}
-		b.e += n
+		n, err := b.fill(r)
 		done += int64(n)
 		if err == io.EOF {
 			return done, nil
@@ -228,9 +218,20 @@ func (b *BufWriter) ReadFrom(r io.Reader) (int64, error) {
 	}
 }
 
-//go:noinline
-func panicLent() {
-	panic("sluice: BufWriter was used by the reader that its ReadFrom reads from")
+// fill reads once from r into the block.
+func (b *BufWriter) fill(r io.Reader) (int, error) {
+	buf := b.buf
+	b.enter()
+	defer func() { // also when r panics
+		b.buf = buf
+		b.leave()
+	}()
+	n, err := r.Read(buf[b.e:])
+	if n < 0 || n > len(buf)-b.e {
+		panicRead(n, len(buf)-b.e)
+	}
+	b.e += n
+	return n, err
 }
 
 // moved reports whether the kernel can move bytes from r to w by itself.

@@ -35,6 +35,7 @@ func (b *BufWriter) WriteFrame(prefix int, order binary.ByteOrder, p mem.Buf) er
 		p.Release()
 		return nil
 	}
+	_ = b.failed() // panics when the writer is busy, before p is taken
 	given := false
 	defer func() { // also when the writer below panics
 		if !given {

@@ -39,7 +39,9 @@ func (b *BufWriter) Reset(w io.Writer) {
 	if w == io.Writer(b) {
 		return
 	}
-	b.Recycle()
+	b.enter()
+	defer b.leave() // also when a release panics
+	b.clear()
 	b.w, b.err, b.written, b.size = w, nil, 0, sizing.FirstBlock
 	if b.alloc == nil {
 		b.alloc = mem.Default()
@@ -55,8 +57,16 @@ func (b *BufWriter) Reset(w io.Writer) {
 
 // Recycle drops what has not been flushed, gives all memory back and ends the
 // writer's use: calls after it return ErrClosed, until Reset. A second Recycle
-// does nothing. The writer below is not closed: it is the caller's.
+// does nothing. The writer below is not closed: it is the caller's. While
+// another goroutine is sending it panics: close the connection to end that first.
 func (b *BufWriter) Recycle() {
+	b.enter()
+	defer b.leave() // also when a release panics
+	b.clear()
+}
+
+// clear drops all that waits and all memory.
+func (b *BufWriter) clear() {
 	b.w, b.timeout = nil, 0
 	b.err = ErrClosed
 	b.waiting.drop()

@@ -239,7 +239,7 @@ func TestReadFromAReaderThatUsesTheWriter(t *testing.T) {
 						return n, nil
 					}))
 				})
-				if !strings.HasPrefix(wrong, "sluice: BufWriter was used by the reader") {
+				if !strings.HasPrefix(wrong, "sluice: BufWriter was used while") {
 					t.Errorf("panic %q", wrong)
 				}
 				if n := holds(a); n < before {
