@@ -285,7 +285,7 @@ func printReady(w io.Writer, at map[string]string) error {
 func newLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
 	if format == "json" {
-		return slog.New(slog.NewJSONHandler(w, options))
+		return slog.New(slog.NewJSONHandler(shownJSON{w}, options))
 	}
 	return slog.New(slog.NewTextHandler(w, options))
 }

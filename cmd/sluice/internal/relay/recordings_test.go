@@ -96,6 +96,14 @@ func TestRecordingsAreServed(t *testing.T) {
 			t.Errorf("%d ranges: %d, %d bytes", n, status, len(text))
 		}
 	}
+	// The last 0 bytes are no part of any file.
+	for ranges, want := range map[string]int{"bytes=-0": 416, "bytes= -000 , -0": 416, "bytes=0-0,-0": 206, "bytes=-05": 206} {
+		resp := s.request(t, "GET", path, http.Header{"Range": {ranges}})
+		resp.Body.Close()
+		if part := resp.Header.Get("Content-Range"); resp.StatusCode != want || want == 416 && part != fmt.Sprintf("bytes */%d", rec.Size) || want == 206 && part == "" {
+			t.Errorf("%s: %s, %q", ranges, resp.Status, part)
+		}
+	}
 	if status, _ := s.do(t, "DELETE", path, nil); status != http.StatusUnauthorized {
 		t.Errorf("deleted without a token: %d", status)
 	}

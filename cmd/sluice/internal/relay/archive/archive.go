@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -172,7 +173,7 @@ func (a *Archive) open(file string) (*os.File, fs.FileInfo, error) {
 	return f, now, nil
 }
 
-// Delete deletes a recording that has ended. An error matches ErrNotFound or ErrWriting.
+// Delete deletes a recording that has ended, and directories that are empty then. An error matches ErrNotFound or ErrWriting.
 func (a *Archive) Delete(file string) error {
 	if _, _, ok := record.StreamOf(file); !ok {
 		return fmt.Errorf("%w: %.200q", ErrNotFound, file)
@@ -185,5 +186,16 @@ func (a *Archive) Delete(file string) error {
 		return fmt.Errorf("%w: %s", ErrNotFound, file)
 	}
 	a.forget(file)
-	return a.root().Remove(filepath.FromSlash(file))
+	if err := a.root().Remove(filepath.FromSlash(file)); err != nil {
+		return err
+	}
+	// And the directories that had nothing else, in which a file may begin at this moment: a
+	// recorder makes them again then.
+	for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
+		info, err := a.root().Lstat(filepath.FromSlash(dir))
+		if err != nil || !info.IsDir() || a.root().Remove(filepath.FromSlash(dir)) != nil {
+			break
+		}
+	}
+	return nil
 }

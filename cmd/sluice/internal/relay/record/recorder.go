@@ -144,16 +144,22 @@ func (r *Recorder) createFile(name string) (File, error) {
 	}
 	root := r.root.Load()
 	name = filepath.FromSlash(name)
-	if dir := filepath.Dir(name); dir != "." {
-		if err := root.MkdirAll(dir, 0o755); err != nil {
+	// An archive, perhaps of another process, removes directories that are empty: one may be gone
+	// again by now, or come again while it is made.
+	for try := 0; ; try++ {
+		err := root.MkdirAll(filepath.Dir(name), 0o755)
+		again := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist)
+		if err == nil {
+			var f *os.File
+			if f, err = root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err == nil {
+				return f, nil
+			}
+			again = errors.Is(err, fs.ErrNotExist)
+		}
+		if !again || try == maxTries {
 			return nil, err
 		}
 	}
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return nil, err // not f: a nil *os.File in a File is not nil
-	}
-	return f, nil
 }
 
 // reopen opens the directory again when another one has its name by now: it was deleted or moved

@@ -32,6 +32,7 @@ type Host struct {
 	owners     owners
 	standbys   standbys
 	passed     passed
+	refusals   refusals
 }
 
 // For returns the settings of a stream; read-only. They are the current ones: sessions
@@ -52,15 +53,6 @@ func (h *Host) Leave(how int32) { h.leaving.Store(how) }
 
 // Leaving reports whether the server drains.
 func (h *Host) Leaving() bool { return h.leaving.Load() > 0 }
-
-// Refused counts and logs a refused session.
-func (h *Host) Refused(r Role, info Info, err error) {
-	h.Register.Refused(r, err)
-	if h.OnRefusal != nil {
-		h.OnRefusal(r, info, err)
-	}
-	h.Log.Info(string(r)+" refused", "stream", info.Stream, "protocol", info.Protocol, "address", info.Address, "agent", shortAgent(info.Agent), "reason", err)
-}
 
 // Begin adds an admitted session to the register. The caller must call End.
 func (h *Host) Begin(r Role, info Info) *Client {

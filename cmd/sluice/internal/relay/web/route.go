@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,6 +18,10 @@ import (
 // maxRanges is how many parts of a file one request may have: each of them, of a byte, costs a
 // header, and there is room for thousands in a request (RFC 9110, section 17.15).
 const maxRanges = 16
+
+// noBytes is a range of the last 0 bytes, which no file has (RFC 9110, section 14.1.2): net/http
+// sends such a part, from behind the end to before it.
+var noBytes = regexp.MustCompile(`([=,][ \t]*)-0+\b`)
 
 // ServeHTTP routes a request to its handler.
 func (w *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
@@ -33,6 +38,9 @@ func (w *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.RemoteAddr = client // from here on: in logs, limits and hooks
+	if ranges := r.Header.Get("Range"); noBytes.MatchString(ranges) {
+		r.Header.Set("Range", noBytes.ReplaceAllString(ranges, "${1}9223372036854775807-")) // behind each end
+	}
 	if strings.Count(r.Header.Get("Range"), ",") >= maxRanges {
 		answerError(rw, http.StatusRequestedRangeNotSatisfiable, fmt.Sprintf("at most %d ranges are sent at a time", maxRanges))
 		return
