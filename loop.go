@@ -52,6 +52,9 @@ func (b *BufReader) fill(n int) bool {
 		limit = b.size.Limit(length, end, n)
 	}
 	from, epoch, src := at, b.epoch, b.src
+	if b.guard != open {
+		src = b.guarded()
+	}
 	buf := w.Buf[:limit:limit]
 	for {
 		got, err := src.Read(buf[at:])
@@ -179,6 +182,7 @@ func (b *BufReader) late() error {
 // are there, which is cheaper than returning after each Read. With a timeout or
 // a context it returns after each.
 func (b *BufReader) readPlain(n int, scattered bool) error {
+	b.undisturbed()
 	room, err := b.room(n, scattered)
 	if err != nil {
 		return err
@@ -192,11 +196,14 @@ func (b *BufReader) readPlain(n int, scattered bool) error {
 	if b.unwatched() {
 		enough = min(n-b.win.Len(), len(room))
 	}
-	epoch, length := b.epoch, b.blockLength()
+	epoch, length, src := b.epoch, b.blockLength(), b.src
+	if b.guard != open {
+		src = b.guarded()
+	}
 	got := 0
 	for empty := 0; got < enough && err == nil; {
 		var k int
-		k, err = b.src.Read(room[got:])
+		k, err = src.Read(room[got:])
 		if uint(k) > uint(len(room)-got) {
 			panicRead(k, len(room)-got)
 		}

@@ -61,6 +61,7 @@ type BufReader struct {
 	asks     bool // the allocator has a budget
 	// inHeader says that the mark is ReadMIMEHeader's own.
 	inHeader bool
+	guard    guard
 	epoch    uint16 // number of the Reset or Recycle, so that a read notices one
 	after    int32  // of the block to take after a wait for which the block was given back
 	idled    int32  // capacity that was reported to the budget as held during a wait

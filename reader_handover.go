@@ -34,6 +34,7 @@ func NewBufReaderFrom(rw *bufio.ReadWriter, conn net.Conn, o ...Options) *BufRea
 // a feed. A following owner reads rest first. An error that had come with the
 // latest bytes is lost: the source will give it again. The reader is recycled.
 func (b *BufReader) Detach() (rest *mem.Memory, r io.Reader) {
+	b.undisturbed()
 	rest = mem.NewMemory()
 	b.win.Unmark()
 	b.win.Take(rest, b.win.Len())

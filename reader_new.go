@@ -80,6 +80,9 @@ func (b *BufReader) Reset(r io.Reader) {
 	b.src = r
 	b.straighten()
 	_, b.waits = r.(deadliner)
+	if _, ok := r.(io.Closer); ok {
+		b.guard = closing
+	}
 	// A connection may say nothing at all: the first read asks with the
 	// smallest block.
 	b.size.Drained = b.waits
@@ -108,10 +111,11 @@ func (b *BufReader) start(k kind) {
 // Recycle gives the reader's memory back and ends its use; what it has handed
 // out as Buf or Memory lives on. Calls after it that need bytes return ErrClosed, until Reset.
 // A second Recycle does nothing. The source is not closed: it is the caller's.
-// A Recycle during a read by another goroutine makes that panic, and a source
-// that is inside Read then may still write to memory that was given back:
-// close the connection to end the read first.
+// A Recycle during a read by another goroutine panics, or makes that panic: close
+// the connection to end the read first. A source without Close that is inside Read
+// then may still write to memory that was given back.
 func (b *BufReader) Recycle() {
+	b.undisturbed()
 	b.epoch++
 	b.endIdle()
 	if x := b.x; x != nil {
@@ -130,6 +134,6 @@ func (b *BufReader) Recycle() {
 		b.feed.Load().mouth.Close()
 	}
 	b.kind, b.src, b.err, b.waits, b.inHeader = closed, nil, nil, false, false
-	b.straight = false
+	b.straight, b.guard = false, open
 	b.win.Init()
 }

@@ -35,6 +35,7 @@ func (b *BufReader) Read(p []byte) (int, error) {
 
 // readDirect reads from the source into p, past the window, which is empty.
 func (b *BufReader) readDirect(p []byte) (int, error) {
+	b.undisturbed()
 	if err := b.late(); err != nil {
 		return 0, err
 	}
@@ -75,15 +76,13 @@ func (b *BufReader) readDirect(p []byte) (int, error) {
 // the reader ends the call, with ErrClosed unless it fails itself.
 func (b *BufReader) WriteTo(w io.Writer) (int64, error) {
 	var done int64
+	b.undisturbed()
 	v := &b.win
 	v.Fix()
 	for {
 		for v.R < v.W {
 			p, epoch := v.View(), b.epoch
-			n, err := w.Write(p)
-			if n < 0 || n > len(p) {
-				panicWrite(n, len(p))
-			}
+			n, err := b.writeHeld(w, p)
 			done += int64(n)
 			if err == nil && n < len(p) {
 				err = io.ErrShortWrite
@@ -111,6 +110,20 @@ func (b *BufReader) WriteTo(w io.Writer) (int64, error) {
 			return done, broken("WriteTo", 0, done, err)
 		}
 	}
+}
+
+// writeHeld writes p, the front, and keeps its block alive meanwhile: w must not be
+// left with bytes of another owner when the reader is recycled under it.
+func (b *BufReader) writeHeld(w io.Writer, p []byte) (int, error) {
+	if b.win.Holds() {
+		hold := b.win.Cut(0)
+		defer hold.Release()
+	}
+	n, err := w.Write(p)
+	if n < 0 || n > len(p) {
+		panicWrite(n, len(p))
+	}
+	return n, err
 }
 
 // spliced reports whether the kernel can move bytes from r to w by itself.
