@@ -253,6 +253,26 @@ func (u Union) Tape(stream string, from time.Time) (*Tape, error) {
 	return nil, err
 }
 
+// After returns the files in MP4 of a stream, in all archives, that began after one of them, the
+// oldest first.
+func (u Union) After(stream, file string) (files []string) {
+	var all []film
+	for _, a := range u() {
+		list, err := a.films(stream)
+		if err == nil {
+			all = append(all, list...)
+		}
+	}
+	slices.SortFunc(all, film.compare)
+	_, began, _ := record.StreamOf(file)
+	for _, one := range all {
+		if one.compare(film{file, began}) > 0 {
+			files = append(files, one.file)
+		}
+	}
+	return files
+}
+
 // Since returns the oldest time of all archives.
 func (u Union) Since(stream string) (oldest time.Time, ok bool) {
 	for _, a := range u() {

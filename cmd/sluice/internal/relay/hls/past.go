@@ -5,256 +5,259 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/archive"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/mp4"
 )
 
-// tapes is what was recorded: archive.Union.
-type tapes interface {
-	Tape(stream string, from time.Time) (*archive.Tape, error)
-	Open(file string) (*os.File, archive.Recording, error)
-}
-
 const (
-	// leastPast and mostPast are how long segments of a recording are, but for the last
-	// one of a file: from one key frame to another after the least, or to a fragment
-	// without one before the most.
-	leastPast, mostPast = 6 * time.Second, 10 * time.Second
-	// firstPast is the least of the first few, so that players can begin.
+	// firstPast is the least of the first few segments, so that players can begin.
 	firstPast, fewPast = 2 * time.Second, 3
 	// maxListed is how much of a recording a playlist begins with. It grows on as time
 	// passes.
 	maxListed = 6 * time.Hour
-	// pastEvery is how often it is looked for more.
-	pastEvery = 500 * time.Millisecond
 )
 
-// A past is what one viewer sees of the recordings of a stream, from one time on.
+// A past is what one viewer sees of the recordings of a stream, from one time on: some segments
+// of its own, and then those of the stream's shelf, under whose lock it is.
 type past struct {
-	from time.Time // as it was asked for
-
-	mu     sync.Mutex
-	tape   *archive.Tape
+	shelf  *shelf
+	from   time.Time // as it was asked for
 	since  time.Time // when the viewer came
+	first  *reel
+	start  mp4.Fragment // of the first reel
+	header []byte       // its
+
 	looked time.Time
-	list   []pastSegment // only appended to
-	open   pastSegment   // grows; no film: none
-	over   bool
+	head   cutting // from start to where a segment of the shelf begins
+	join   int     // which that is; negative: not known yet
+	last   *reel   // when it is over; nil: it goes on
 	target time.Duration
-	begin  time.Time // of the first segment
 	closed bool
-	held   *os.File // the file that was asked for last: it may be deleted
-	holds  *pastFilm
+	holds  *reel // the one that was asked for last
 }
 
-// pastFilm is a file of a past.
-type pastFilm struct {
-	file   string // in the archive
-	name   string // in addresses
-	header []byte
-	gone   bool
+// newPast begins at a fragment of a file, which has that header. The caller closes it.
+func (s *Server) newPast(stream string, from time.Time, file string, header []byte, start mp4.Fragment) *past {
+	s.mu.Lock()
+	of := s.shelves[stream]
+	if of == nil {
+		of = &shelf{server: s, stream: stream, reels: map[string]*reel{}}
+		s.shelves[stream] = of
+	}
+	of.users++
+	s.mu.Unlock()
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	return &past{shelf: of, from: from, since: time.Now(), first: of.take(file), start: start, header: header, join: -1, target: mostPast}
 }
 
-// A pastSegment is a part of a file.
-type pastSegment struct {
-	film     *pastFilm
-	at, size int64
-	start    time.Duration // in the file
-	duration time.Duration
-	wall     time.Time
-}
-
-// Addresses of a film's header, and of a segment: it begins with its place in the file.
-func (f *pastFilm) init() string { return f.name + "-init.mp4" }
-func (s *pastSegment) address() string {
-	return s.film.name + "-" + strconv.FormatInt(s.at, 10) + ".mp4"
-}
-
-// newPast begins with the first fragment of a tape, transferred.
-func newPast(tape *archive.Tape, from time.Time) *past {
-	return &past{tape: tape, from: from, since: time.Now(), target: mostPast}
-}
+// most is how much is listed.
+func (p *past) most() time.Duration { return maxListed + time.Since(p.since) }
 
 // extend takes what was recorded since. live: the stream is there, so that more may come.
 func (p *past) extend(live bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed || p.over || time.Since(p.looked) < pastEvery {
+	s := p.shelf
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.closed || p.last != nil || time.Since(p.looked) < pastEvery {
 		return
 	}
 	p.looked = time.Now()
-	until := p.from.Add(maxListed + time.Since(p.since))
-	for !p.open.wall.After(until) {
-		writing := p.tape.Writing()
-		film, one, err := p.tape.Next()
-		if err != nil {
-			if !writing { // the file is whole
-				p.finish()
-				p.over = !live
+	s.read(p.first)
+	p.lead()
+	var more []string
+	left := p.most() + p.start.Start
+	for r := p.first; ; {
+		s.read(r)
+		if left -= lengthOf(r.cut.list); !r.whole || left < 0 {
+			return
+		}
+		next := s.follow(r, &more)
+		if next == nil {
+			if !live && p.join >= 0 && time.Since(r.asked) < pastEvery {
+				p.last = r
 			}
 			return
 		}
-		if p.open.film != nil && p.open.film.file != film.File {
-			p.finish()
-		}
-		least := leastPast
-		if len(p.list) < fewPast {
-			least = firstPast
-		}
-		length := one.Start - p.open.start
-		if p.open.film != nil && (one.Key && length >= least || length+one.Length > mostPast) {
-			p.open.duration = length
-			p.finish()
-		}
-		if p.open.film == nil {
-			p.open = pastSegment{film: p.filmOf(film), at: one.At, start: one.Start, wall: one.Wall}
-			if p.begin.IsZero() {
-				p.begin = one.Wall
+		r = next
+	}
+}
+
+// lead makes the segments before those of the shelf. The lock is held.
+func (p *past) lead() {
+	r := p.first
+	if p.join >= 0 || r.index == nil && !r.whole {
+		return
+	}
+	// The shelf's segments begin where the first few are over, or later.
+	most := p.start.Start + fewPast*firstPast
+	join := slices.IndexFunc(r.cut.list, func(s pastSegment) bool { return s.start >= most })
+	var to int64
+	switch {
+	case join >= 0:
+		to = r.cut.list[join].at
+	case r.cut.open.size > 0 && r.cut.open.start >= most:
+		join, to = len(r.cut.list), r.cut.open.at
+	case r.whole:
+		join = len(r.cut.list)
+	}
+	if r.index != nil && to == 0 {
+		to = r.index.End
+	}
+	f, _, err := p.shelf.server.Tapes.Open(r.file)
+	if isGone(err) {
+		p.head.finish()
+		p.join = max(join, len(r.cut.list))
+	}
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	p.head = cutting{}
+	if r.index != nil {
+		x := r.index.From(p.start.At)
+		_ = x.Extend(f, to) // what can be read counts, as in the shelf
+		for _, one := range x.Fragments {
+			least := leastPast
+			if len(p.head.list) < fewPast {
+				least = firstPast
 			}
+			p.head.take(one, least)
 		}
-		p.open.size += one.Size
-		p.open.duration = one.Start + one.Length - p.open.start
+	}
+	if join >= 0 {
+		p.head.finish()
+		p.join = join
 	}
 }
 
-// filmOf returns the film of the latest segment if it is of that file.
-func (p *past) filmOf(f *archive.Film) *pastFilm {
-	if n := len(p.list); n > 0 && p.list[n-1].film.file == f.File {
-		return p.list[n-1].film
-	}
-	name := strings.TrimSuffix(path.Base(f.File), ".mp4")
-	// What is behind the stream's name: the time, and perhaps a number.
-	if i := len(name); i > stampLen {
-		at := strings.LastIndexByte(name[:i-stampLen+9], '-')
-		name = name[at+1:]
-	}
-	return &pastFilm{file: f.File, name: name, header: f.Header}
+// A pastPart is a row of a viewer's segments, of one reel. The list is read-only.
+type pastPart struct {
+	reel   *reel
+	header []byte
+	gone   bool
+	list   []pastSegment
 }
 
-// stampLen is the length of the time in the name of a file.
-const stampLen = len("20060102-150405")
-
-// finish ends the segment that grows.
-func (p *past) finish() {
-	if p.open.film != nil {
-		p.list = append(p.list, p.open)
-		p.target = max(p.target, p.open.duration.Round(time.Second))
+// parts returns the segments, and whether there will be no more.
+func (p *past) parts() (parts []pastPart, over bool) {
+	p.shelf.mu.Lock()
+	defer p.shelf.mu.Unlock()
+	left := p.most()
+	add := func(r *reel, header []byte, list []pastSegment) (all bool) {
+		n := 0
+		for ; n < len(list) && left > 0; n++ {
+			left -= list[n].duration
+			p.target = max(p.target, list[n].duration.Round(time.Second))
+		}
+		if n > 0 {
+			parts = append(parts, pastPart{r, header, r.gone, list[:n]})
+		}
+		return n == len(list)
 	}
-	p.open = pastSegment{}
-}
-
-// findGone looks which of the oldest files were deleted. Who is in one has it to its end.
-func (p *past) findGone(exists func(file string) bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var before *pastFilm
-	for i := range p.list {
-		f := p.list[i].film
-		if f == before || f.gone {
-			continue
-		}
-		if before = f; f == p.holds {
-			continue
-		}
-		if exists(f.file) {
-			return // they are deleted in their order
-		}
-		f.gone = true
+	if !add(p.first, p.header, p.head.list) || p.join < 0 || !add(p.first, p.header, p.first.cut.list[p.join:]) {
+		return parts, false
 	}
+	for r := p.first; r != p.last && r.next != nil; {
+		r = r.next
+		if r.index != nil && !add(r, r.index.Header, r.cut.list) {
+			return parts, false
+		}
+	}
+	return parts, p.last != nil
 }
 
 // playlist returns the text, cut where a query belongs behind an address (rfc8216bis,
 // section 4.4.3.5). Nothing is listed yet: nil.
 func (p *past) playlist() (pieces []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.list) == 0 {
+	parts, over := p.parts()
+	if len(parts) == 0 {
 		return nil
 	}
+	p.shelf.mu.Lock()
+	target := p.target
+	p.shelf.mu.Unlock()
 	var b strings.Builder
 	fmt.Fprintf(&b, "#EXTM3U\n#EXT-X-VERSION:8\n#EXT-X-TARGETDURATION:%d\n#EXT-X-PLAYLIST-TYPE:EVENT\n#EXT-X-MEDIA-SEQUENCE:0\n#EXT-X-START:TIME-OFFSET=0,PRECISE=YES\n",
-		int(p.target/time.Second))
-	var film *pastFilm
-	for i := range p.list {
-		s := &p.list[i]
-		if s.film != film {
-			if film != nil {
+		int(target/time.Second))
+	var r *reel
+	for _, part := range parts {
+		if part.reel != r {
+			if r != nil {
 				b.WriteString("#EXT-X-DISCONTINUITY\n")
 			}
-			film = s.film
-			b.WriteString(`#EXT-X-MAP:URI="` + film.init())
+			r = part.reel
+			b.WriteString(`#EXT-X-MAP:URI="` + r.init())
 			pieces = append(pieces, b.String())
 			b.Reset()
-			b.WriteString("\"\n#EXT-X-PROGRAM-DATE-TIME:" + s.wall.UTC().Format("2006-01-02T15:04:05.000Z") + "\n")
+			b.WriteString("\"\n#EXT-X-PROGRAM-DATE-TIME:" + part.list[0].wall.UTC().Format("2006-01-02T15:04:05.000Z") + "\n")
 		}
-		if film.gone {
-			b.WriteString("#EXT-X-GAP\n")
+		for _, s := range part.list {
+			if part.gone {
+				b.WriteString("#EXT-X-GAP\n")
+			}
+			b.WriteString("#EXTINF:" + seconds(s.duration.Milliseconds()) + ",\n" + r.name + "-" + strconv.FormatInt(s.at, 10) + ".mp4")
+			pieces = append(pieces, b.String())
+			b.Reset()
+			b.WriteString("\n")
 		}
-		b.WriteString("#EXTINF:" + seconds(s.duration.Milliseconds()) + ",\n" + s.address())
-		pieces = append(pieces, b.String())
-		b.Reset()
-		b.WriteString("\n")
 	}
-	if p.over {
+	if over {
 		b.WriteString("#EXT-X-ENDLIST\n")
 	}
 	return append(pieces, b.String())
 }
 
-// find returns the header or the segment that has an address.
-func (p *past) find(address string) (header []byte, s *pastSegment) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// find returns the header that has an address, or the segment and its reel.
+func (p *past) find(address string) (header []byte, r *reel, s pastSegment) {
 	name, ok := strings.CutSuffix(address, ".mp4")
 	dash := strings.LastIndexByte(name, '-')
 	if !ok || dash < 0 {
-		return nil, nil
+		return nil, nil, s
 	}
 	name, place := name[:dash], name[dash+1:]
 	at, err := strconv.ParseInt(place, 10, 64)
-	for i := range p.list {
-		switch one := p.list[i]; {
-		case one.film.name != name:
-		case place == "init":
-			return one.film.header, nil
-		case err == nil && one.at == at:
-			return nil, &one
+	parts, _ := p.parts()
+	for _, part := range parts {
+		if part.reel.name != name {
+			continue
+		}
+		if place == "init" {
+			return part.header, nil, s
+		}
+		if s, ok := findSegment(part.list, at); ok && err == nil {
+			return nil, part.reel, s
 		}
 	}
-	return nil, nil
+	return nil, nil, s
 }
 
 // media returns the bytes of a segment, and the file itself at its beginning, which the
 // caller closes, unless the file was deleted.
-func (p *past) media(s *pastSegment, open func(file string) (*os.File, error)) (*io.SectionReader, *os.File, error) {
-	f, err := open(s.film.file)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.closed:
+func (p *past) media(r *reel, s pastSegment) (*io.SectionReader, *os.File, error) {
+	f, _, err := p.shelf.server.Tapes.Open(r.file)
+	p.shelf.mu.Lock()
+	defer p.shelf.mu.Unlock()
+	if p.closed {
 		if err == nil {
 			f.Close()
 		}
 		return nil, nil, errGone
-	case err != nil && p.holds == s.film:
-		return io.NewSectionReader(p.held, s.at, s.size), nil, nil
-	case err != nil:
-		s.film.gone = true
-		return nil, nil, errNoFile
 	}
-	if p.holds != s.film {
-		held, err := open(s.film.file)
-		if err == nil {
-			if p.held != nil {
-				p.held.Close()
-			}
-			p.held, p.holds = held, s.film
+	if err == nil || r.held != nil {
+		p.shelf.hold(r, p.holds)
+		p.holds = r
+	}
+	if err != nil {
+		if r.held != nil {
+			return io.NewSectionReader(r.held, s.at, s.size), nil, nil
 		}
+		r.gone = r.gone || isGone(err)
+		return nil, nil, errNoFile
 	}
 	if _, err := f.Seek(s.at, io.SeekStart); err != nil {
 		f.Close()
@@ -263,16 +266,23 @@ func (p *past) media(s *pastSegment, open func(file string) (*os.File, error)) (
 	return io.NewSectionReader(f, s.at, s.size), f, nil
 }
 
-// close closes the files.
+// close ends the use of what is shared. The server's lock is not held.
 func (p *past) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
+	s := p.shelf
+	s.mu.Lock()
+	was := p.closed
+	if p.closed = true; !was {
+		s.hold(nil, p.holds)
+		p.holds = nil
+		s.drop(p.first)
+	}
+	s.mu.Unlock()
+	if was {
 		return
 	}
-	p.closed = true
-	p.tape.Close()
-	if p.held != nil {
-		p.held.Close()
+	s.server.mu.Lock()
+	defer s.server.mu.Unlock()
+	if s.users--; s.users == 0 {
+		delete(s.server.shelves, s.stream)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"math"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -113,16 +112,24 @@ func (s *Server) pastOf(v *viewer, info session.Info, begin bool) (*past, error)
 	if err != nil {
 		return nil, err
 	}
-	now := newPast(tape, from)
+	film, start, err := tape.Next()
+	tape.Close()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", session.ErrNotFound, err)
+	}
+	now := s.newPast(info.Stream, from, film.File, film.Header, start)
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if v.over || v.recorded.Load() != p {
-		now.close() // the viewer has ended, or asks for two at once
+	stale := v.over || v.recorded.Load() != p // the viewer has ended, or asks for two at once
+	if !stale {
+		v.recorded.Store(now)
+	}
+	s.mu.Unlock()
+	if stale {
+		now.close()
 		return nil, errGone
 	}
-	v.recorded.Store(now)
 	if p != nil {
-		go p.close()
+		p.close()
 	}
 	return now, nil
 }
@@ -132,13 +139,7 @@ func (v *viewer) pastPlaylist(rw http.ResponseWriter, r *http.Request, p *past) 
 	s := v.server
 	_, live := s.Hub.Stream(v.key.stream)
 	p.extend(live)
-	p.findGone(func(file string) bool {
-		f, _, err := s.Tapes.Open(file)
-		if err == nil {
-			f.Close()
-		}
-		return err == nil
-	})
+	p.shelf.findGone(p.first)
 	text := p.playlist()
 	if text == nil {
 		leave, err := s.wait(v.key.address)
@@ -176,7 +177,7 @@ func (v *viewer) pastVariant(rw http.ResponseWriter, r *http.Request, p *past) e
 		return err
 	}
 	row.address = below(v.key.stream, pastRow) + v.query + "&" + url.Values{session.Rewinding: {p.from.UTC().Format(time.RFC3339Nano)}}.Encode()
-	rw.Header().Set("Recorded-From", p.begin.UTC().Format(time.RFC3339Nano))
+	rw.Header().Set("Recorded-From", p.start.Wall.UTC().Format(time.RFC3339Nano))
 	rw.Header().Set("Access-Control-Expose-Headers", "Recorded-From")
 	v.send(rw, r, playlistType, []byte(multivariant([]variant{row})))
 	return nil
@@ -184,16 +185,7 @@ func (v *viewer) pastVariant(rw http.ResponseWriter, r *http.Request, p *past) e
 
 // describe returns the row of a multivariant playlist.
 func (p *past) describe() (row variant, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	first := &p.open
-	if len(p.list) > 0 {
-		first = &p.list[0]
-	}
-	if first.film == nil {
-		return row, errLate
-	}
-	tracks, err := mp4.Configs(first.film.header)
+	tracks, err := mp4.Configs(p.header)
 	if err != nil {
 		return row, fmt.Errorf("%w: %w", session.ErrNotFound, err)
 	}
@@ -209,12 +201,17 @@ func (p *past) describe() (row variant, err error) {
 	}
 	row.codecs = strings.Join(names, ",")
 	bytes, length := int64(0), time.Duration(0)
-	for i := range p.list {
-		bytes, length = bytes+p.list[i].size, length+p.list[i].duration
-		row.most = max(row.most, rateOf(p.list[i].size, p.list[i].duration))
+	parts, _ := p.parts()
+	for _, part := range parts {
+		for _, s := range part.list {
+			bytes, length = bytes+s.size, length+s.duration
+			row.most = max(row.most, rateOf(s.size, s.duration))
+		}
 	}
-	if len(p.list) == 0 {
-		bytes, length = first.size, first.duration
+	if len(parts) == 0 {
+		p.shelf.mu.Lock()
+		bytes, length = p.head.open.size, p.head.open.duration
+		p.shelf.mu.Unlock()
 	}
 	row.average = rateOf(bytes, length)
 	row.most = max(row.most, row.average, 1)
@@ -228,18 +225,15 @@ func rateOf(bytes int64, length time.Duration) int64 {
 
 // pastFile answers with the head of a file, or a part of one.
 func (v *viewer) pastFile(rw http.ResponseWriter, r *http.Request, p *past, name string) error {
-	header, segment := p.find(name)
+	header, reel, segment := p.find(name)
 	if header != nil {
 		v.send(rw, r, mediaType, header)
 		return nil
 	}
-	if segment == nil {
+	if reel == nil {
 		return errNoFile
 	}
-	part, f, err := p.media(segment, func(file string) (*os.File, error) {
-		f, _, err := v.server.Tapes.Open(file)
-		return f, err
-	})
+	part, f, err := p.media(reel, segment)
 	if err != nil {
 		return err
 	}

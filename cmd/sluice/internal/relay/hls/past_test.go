@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/archive"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hlstest"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/record"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/internal/flvclip"
 )
 
@@ -25,6 +25,28 @@ func (s *wholeClip) Next(context.Context) ([]byte, int, error) {
 	}
 	s.done = true
 	return flvclip.File, 0, nil
+}
+
+// pastServer is a server with an archive.
+func pastServer(a *archive.Archive) *Server {
+	s := New(&session.Host{}, 0)
+	s.Tapes = archive.Union(func() []*archive.Archive { return []*archive.Archive{a} })
+	return s
+}
+
+// pastIn goes back in live/s.
+func pastIn(t *testing.T, s *Server, from time.Time) *past {
+	t.Helper()
+	tape, err := s.Tapes.Tape("live/s", from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tape.Close()
+	film, start, err := tape.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.newPast("live/s", from, film.File, film.Header, start)
 }
 
 func parsedPast(t *testing.T, p *past) *hlstest.Playlist {
@@ -51,12 +73,7 @@ func TestPastOfSeveralFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	from := time.Now().Add(-time.Hour)
-	tape, err := a.Tape("live/s", from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := newPast(tape, from)
+	p := pastIn(t, pastServer(a), time.Now().Add(-20*time.Hour))
 	defer p.close()
 	p.extend(true)
 	first := parsedPast(t, p)
@@ -74,16 +91,12 @@ func TestPastOfSeveralFiles(t *testing.T) {
 		t.Errorf("%d discontinuities, %.3f s, ended: %t", breaks, length, first.End)
 	}
 	// Every segment is a part of its file.
-	open := func(file string) (*os.File, error) {
-		f, _, err := a.Open(file)
-		return f, err
-	}
 	read := func(address string) ([]byte, error) {
-		_, s := p.find(strings.TrimSuffix(address, "?session=1"))
-		if s == nil {
+		_, r, s := p.find(strings.TrimSuffix(address, "?session=1"))
+		if r == nil {
 			t.Fatalf("%s is not there", address)
 		}
-		part, f, err := p.media(s, open)
+		part, f, err := p.media(r, s)
 		if err != nil {
 			return nil, err
 		}
@@ -93,7 +106,7 @@ func TestPastOfSeveralFiles(t *testing.T) {
 		return io.ReadAll(part)
 	}
 	for _, s := range first.Segments {
-		header, _ := p.find(strings.TrimSuffix(s.Map, "?session=1"))
+		header, _, _ := p.find(strings.TrimSuffix(s.Map, "?session=1"))
 		media, err := read(s.URI)
 		if err != nil || !bytes.HasPrefix(header[4:], []byte("ftyp")) || !bytes.HasPrefix(media[4:], []byte("prft")) {
 			t.Fatalf("%s: %v", s.URI, err)
@@ -115,20 +128,15 @@ func TestPastOfSeveralFiles(t *testing.T) {
 	if err != nil || len(files) != 3 {
 		t.Fatalf("%d files: %v", len(files), err)
 	}
+	parts, _ := p.parts()
 	for _, f := range files {
-		if f.File != p.list[len(p.list)-1].film.file {
+		if f.File != parts[len(parts)-1].reel.file {
 			if err := a.Delete(f.File); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	p.findGone(func(file string) bool {
-		f, err := open(file)
-		if err == nil {
-			f.Close()
-		}
-		return err == nil
-	})
+	p.shelf.findGone(p.first)
 	now := parsedPast(t, p)
 	if err := now.Follows(first); err != nil {
 		t.Error(err)
@@ -144,7 +152,7 @@ func TestPastOfSeveralFiles(t *testing.T) {
 	if _, err := read(now.Segments[0].URI); err == nil {
 		t.Error("a file that was deleted is read")
 	}
-	if header, s := p.find("../../etc-init.mp4"); header != nil || s != nil {
+	if header, r, _ := p.find("../../etc-init.mp4"); header != nil || r != nil {
 		t.Error("an address of nothing is found")
 	}
 }

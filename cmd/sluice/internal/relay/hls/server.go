@@ -27,7 +27,8 @@ type Server struct {
 	Times Times
 	Tapes tapes // nil: nothing is recorded
 
-	memory  int64 // bytes of all segments together; 0: no limit
+	files   atomic.Int64 // of recordings, that are held open
+	memory  int64        // bytes of all segments together; 0: no limit
 	held    atomic.Int64
 	streams atomic.Int64 // the length of muxers
 	running sync.WaitGroup
@@ -37,6 +38,7 @@ type Server struct {
 	starting int
 	muxers   map[string]*muxer // by stream
 	viewers  map[viewerKey]*viewer
+	shelves  map[string]*shelf  // by stream
 	waiting  map[netip.Addr]int // requests that wait, by address
 	inAll    int                // and all of them
 }
@@ -91,7 +93,7 @@ func New(h *session.Host, memory int64) *Server {
 	return &Server{
 		Host: h, memory: memory,
 		Times:  Times{First: 10 * time.Second, Idle: 15 * time.Second, Linger: 10 * time.Second, Start: 20 * time.Second},
-		muxers: map[string]*muxer{}, viewers: map[viewerKey]*viewer{}, waiting: map[netip.Addr]int{},
+		muxers: map[string]*muxer{}, viewers: map[viewerKey]*viewer{}, waiting: map[netip.Addr]int{}, shelves: map[string]*shelf{},
 	}
 }
 

@@ -264,6 +264,14 @@ func (x *Index) Tail() *Index {
 	return &y
 }
 
+// From returns an index of what the file has from a place on where a fragment begins, without
+// fragments.
+func (x *Index) From(at int64) *Index {
+	y := x.Tail()
+	y.End = at
+	return y
+}
+
 // Find returns the place of the fragment with a key frame at or before a time, else of
 // the first one with a key frame; -1 when there is none, or the file ends before that
 // time.
