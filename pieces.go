@@ -71,6 +71,23 @@ func (q *pieces) drop() {
 	}
 }
 
+// intact reports whether all that was transferred is still held. What its former
+// owner has released all the same is forgotten: its bytes may be of another owner.
+func (q *pieces) intact() bool {
+	ok := true
+	for i := range q.bufs {
+		if q.bufs[i] != (mem.Buf{}) && !q.bufs[i].Valid() {
+			q.bufs[i], ok = mem.Buf{}, false
+		}
+	}
+	for i, m := range q.memories {
+		if m != nil && m.Size == 0 { // WriteMemory takes none without bytes
+			q.memories[i], ok = nil, false
+		}
+	}
+	return ok
+}
+
 // gather sends the pieces in as few system calls as it takes.
 func (q *pieces) gather(w io.Writer) (int64, error) {
 	q.eaten = q.list

@@ -202,3 +202,55 @@ func TestWriterIsNotUsedByAReleaseOfItsOwn(t *testing.T) {
 		}
 	}
 }
+
+// The caller's mistake: a copy of what was transferred is released while it waits.
+// What lies there by then is of another owner, and is not sent.
+func TestWriterDoesNotSendWhatWasReleased(t *testing.T) {
+	for name, open := range map[string]func(t *testing.T) (io.Writer, func() []byte){
+		"one by one": func(*testing.T) (io.Writer, func() []byte) {
+			var out bytes.Buffer
+			return &out, out.Bytes
+		},
+		"tcp": func(t *testing.T) (io.Writer, func() []byte) {
+			near, far := tcpPair(t)
+			return near, func() []byte {
+				_ = near.Close()
+				p, _ := io.ReadAll(far)
+				return p
+			}
+		},
+	} {
+		for _, whole := range []bool{false, true} {
+			a := mem.New(mem.Options{})
+			out, end := open(t)
+			w := writerOf(t, a, 1<<20, out)
+			_, _ = w.WriteString("head")
+			_ = w.WriteBuf(filled(a, 'A', 80_000))
+			if p := filled(a, 'A', 80_000); whole {
+				m := mem.NewMemory(p)
+				_ = w.WriteMemory(m)
+				m.Release()
+			} else {
+				_ = w.WriteBuf(p)
+				p.Release()
+			}
+			b := filled(a, 'B', 80_000)
+			text := panicOf(func() { _ = w.Flush() })
+			if !strings.HasPrefix(text, "sluice: BufWriter was transferred a Buf or Memory that was released") {
+				t.Errorf("%s, a Memory %v: panic %q", name, whole, text)
+			}
+			var e *sluice.Error
+			if err := w.Flush(); !errors.As(err, &e) || e.Done != 0 {
+				t.Errorf("%s, a Memory %v: then %v", name, whole, err)
+			}
+			if p := end(); len(p) != 0 {
+				t.Errorf("%s, a Memory %v: %d bytes were sent, %d of another owner", name, whole, len(p), bytes.Count(p, []byte("B")))
+			}
+			w.Recycle()
+			b.Release()
+			if n := holds(a); n != 0 {
+				t.Errorf("%s, a Memory %v: %d blocks are held", name, whole, n)
+			}
+		}
+	}
+}

@@ -78,6 +78,9 @@ func (b *BufWriter) send() error {
 	if len(b.waiting.list) == 0 {
 		return b.sendOne(b.buf[b.s:b.e]) // most often: no list is needed
 	}
+	if !b.waiting.intact() {
+		panicTransferred()
+	}
 	b.seal()
 	if b.kind.gathers && len(b.waiting.list) > 1 {
 		n, err := b.waiting.gather(b.w)
@@ -92,6 +95,11 @@ func (b *BufWriter) send() error {
 		i += n
 	}
 	return nil
+}
+
+//go:noinline
+func panicTransferred() {
+	panic("sluice: BufWriter was transferred a Buf or Memory that was released before it was out")
 }
 
 // sendTogether sends list, of sum bytes, in one Write.

@@ -2,6 +2,7 @@ package mem
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/sluice-go/sluice/internal/invariant"
 )
@@ -15,7 +16,8 @@ import (
 //
 // A Memory belongs to one goroutine at a time, with one exception: the read-only
 // methods (Bytes, CopyTo, NewReader, Retain, RetainedSlice, WriteTo) may run at
-// once while no goroutine appends, compacts, clips or releases.
+// once while no goroutine appends, compacts, clips or releases. To compact, clip or
+// release under a WriteTo panics: its writer has the bytes.
 // For a second holder there is Retain. Every method of a released Memory
 // panics. A Memory must not be copied.
 type Memory struct {
@@ -24,6 +26,7 @@ type Memory struct {
 
 	bufs     []Buf // bufs[i] holds Buffers[i]
 	released bool
+	writing  atomic.Int32 // calls of WriteTo under way
 
 	// The first part lies in the Memory itself, so that a Memory of one Buf
 	// is one allocation of 112 bytes.
@@ -87,6 +90,7 @@ func (m *Memory) Append(b Buf) {
 // to Wrap panics. A second Release panics.
 func (m *Memory) Release() {
 	m.intact("Release")
+	m.unwritten("Release")
 	m.released = true
 	bufs := m.bufs
 	m.Size, m.Buffers, m.bufs = 0, nil, nil
@@ -206,6 +210,18 @@ func (m *Memory) intact(op string) {
 func (m *Memory) checkPart(op string, i int) {
 	m.bufs[i].live("Memory." + op)
 	invariant.Check(len(m.bufs[i].c.data) == len(m.Buffers[i]), "mem: part %d of a Memory has %d bytes, its Buf %d", i, len(m.Buffers[i]), len(m.bufs[i].c.data))
+}
+
+// unwritten panics when a writer has the bytes, which then must stay.
+func (m *Memory) unwritten(op string) {
+	if m.writing.Load() != 0 {
+		panicWriting(op)
+	}
+}
+
+//go:noinline
+func panicWriting(op string) {
+	panic("mem: Memory." + op + " during a WriteTo of the same Memory")
 }
 
 //go:noinline

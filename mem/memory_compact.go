@@ -8,6 +8,7 @@ package mem
 // their old place and are borrowed no longer.
 func (m *Memory) Compact() bool {
 	m.intact("Compact")
+	m.unwritten("Compact")
 	// Parts below w are done, those from i on are not, and those between have gone.
 	w, i := 0, 0
 	defer func() { m.cut(w, i) }() // also when a release panics

@@ -134,6 +134,7 @@ func (r *MemoryReader) RangeN(n int, yield func([]byte)) error {
 func (r *MemoryReader) ClipFront() int {
 	r.live("ClipFront")
 	m := r.m
+	m.unwritten("ClipFront")
 	if r.part < len(m.Buffers) && r.off == len(m.Buffers[r.part]) {
 		r.part, r.off = r.part+1, 0
 	}

@@ -14,6 +14,8 @@ import (
 // writer took less without one. m still holds its bytes afterwards.
 func (m *Memory) WriteTo(w io.Writer) (int64, error) {
 	m.intact("WriteTo")
+	m.writing.Add(1)
+	defer m.writing.Add(-1)
 	if len(m.Buffers) > 1 {
 		// Exactly these types: a struct that embeds one has its unexported
 		// gather method too, and net.Buffers would pass by its Write.

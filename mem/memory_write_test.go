@@ -201,3 +201,62 @@ func TestWriteToAllocatesNothing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The caller's mistake: the writer must not be left with bytes of another owner.
+func TestMemoryStaysUnderAWriteTo(t *testing.T) {
+	for name, call := range map[string]func(m *mem.Memory){
+		"Release": func(m *mem.Memory) { m.Release() },
+		"Compact": func(m *mem.Memory) { m.Compact() },
+		"ClipFront": func(m *mem.Memory) {
+			r := m.NewReader()
+			_ = r.Skip(1)
+			r.ClipFront()
+		},
+	} {
+		for _, parts := range []int{1, 3} {
+			a := mem.New(mem.Options{})
+			m := mem.NewMemory()
+			for range parts {
+				b := a.Get(64 << 10)
+				part := b.RetainedSlice(0, 1000) // Compact moves it
+				b.Release()
+				copy(part.Bytes(), bytes.Repeat([]byte("A"), 1000))
+				m.Append(part)
+			}
+			n, err := m.WriteTo(writerFunc(func(p []byte) (int, error) {
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					defer func() {
+						if text, _ := recover().(string); !strings.HasPrefix(text, "mem: Memory."+name+" during a WriteTo") {
+							t.Errorf("%s: panic %q", name, text)
+						}
+					}()
+					call(m)
+				}()
+				<-done
+				b := a.Get(64 << 10)
+				copy(b.Bytes(), bytes.Repeat([]byte("B"), 1000))
+				if bytes.Count(p, []byte("A")) != len(p) {
+					t.Errorf("%s: bytes of another owner are written", name)
+				}
+				b.Release()
+				return len(p), nil
+			}))
+			if n != int64(1000*parts) || err != nil {
+				t.Errorf("%s: %d bytes, %v", name, n, err)
+			}
+			call(m) // afterwards it may
+			if name != "Release" {
+				m.Release()
+			}
+			if out := a.Stats().CheckedOut; out != 0 {
+				t.Errorf("%s: %d blocks are held", name, out)
+			}
+		}
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
