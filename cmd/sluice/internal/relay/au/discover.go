@@ -32,7 +32,7 @@ func Discover(ctx context.Context, source *live.Stream) (video, audio *Config, e
 		_, _, _ = s.Split(typ, 0, body) //sluicevet:ignore a header has no unit, and its configuration is a copy
 	})
 	newVideo, newAudio := s.Configs()
-	if video != nil && newVideo != nil {
+	if video != nil && newVideo != nil && !(newVideo.unsequenced() && video.Codec == newVideo.Codec) {
 		video = newVideo
 	}
 	if audio != nil && newAudio != nil {

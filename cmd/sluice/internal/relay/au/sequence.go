@@ -2,8 +2,11 @@ package au
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bluenviron/mediacommon/v2/pkg/bits"
+
+	"github.com/sluice-go/sluice/flv"
 )
 
 // PlainSequence returns a sequence header without timing, decoder model and display
@@ -45,6 +48,12 @@ func (c *Config) PlainSequence() ([]byte, error) {
 		}
 	}
 	return nil, fmt.Errorf("%w: AV1 without a sequence header", ErrSyntax)
+}
+
+// unsequenced reports whether the sequence header of AV1 stands in key frames alone (AV1 Codec ISO
+// Media File Format Binding, section 2.3.4).
+func (c *Config) unsequenced() bool {
+	return c.Codec == flv.CodecAV1 && !slices.ContainsFunc(c.Sets, func(p []byte) bool { return OBUType(p) == obuSequenceHeader })
 }
 
 // A bitCopy copies bits, and leaves some out. After an error it does nothing.

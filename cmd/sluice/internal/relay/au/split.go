@@ -11,6 +11,7 @@ import (
 // a kind it takes the one with the lowest number. The zero value is ready for use.
 type Splitter struct {
 	video, audio *Config
+	inBand       *InBand      // of AV1 whose sequence headers stand in key frames alone; nil: others
 	main         [2]mainTrack // of pictures and of sound
 	parts        [][]byte
 }
@@ -78,7 +79,7 @@ func (s *Splitter) splitVideo(at uint32, p []byte) (Unit, bool, error) {
 	if h.Config() {
 		c, err := ParseConfig(h.Codec, body)
 		if err == nil {
-			s.video = c
+			s.configure(c)
 		}
 		return Unit{}, false, err
 	}
@@ -99,6 +100,12 @@ func (s *Splitter) splitVideo(at uint32, p []byte) (Unit, bool, error) {
 		s.parts, err = appendLengths(s.parts, body, size)
 	case flv.CodecAV1:
 		s.parts, err = appendOBUs(s.parts, body)
+		if u.Key && u.Config != nil && s.inBand != nil {
+			s.inBand.Learn(s.parts)
+			if c := s.inBand.Config(); c != nil {
+				s.video, u.Config = c, c
+			}
+		}
 	default:
 		s.parts = append(s.parts, body)
 	}
@@ -107,6 +114,19 @@ func (s *Splitter) splitVideo(at uint32, p []byte) (Unit, bool, error) {
 	}
 	u.Parts = s.parts
 	return u, err == nil && len(u.Parts) > 0, err
+}
+
+// configure takes the configuration of a header of pictures. What key frames say beside it stays.
+func (s *Splitter) configure(c *Config) {
+	switch {
+	case !c.unsequenced():
+		s.inBand = nil
+	case s.inBand == nil || s.video == nil: // or of another track
+		s.inBand = &InBand{Codec: c.Codec}
+	case s.inBand.Config() != nil:
+		c = s.inBand.Config()
+	}
+	s.video = c
 }
 
 func (s *Splitter) splitAudio(at uint32, p []byte) (Unit, bool, error) {
