@@ -89,10 +89,10 @@ func (t *task) rest() (p []byte, whole bool) {
 	case op.WriteBuf:
 		return t.more.single.Bytes()[t.done:], true
 	}
-	skip := t.done
-	for i, part := range t.more.memory.Buffers {
+	skip, parts := t.done, op.Parts(t.more.memory)
+	for i, part := range parts {
 		if skip < len(part) {
-			return part[skip:], i == len(t.more.memory.Buffers)-1
+			return part[skip:], i == len(parts)-1
 		}
 		skip -= len(part)
 	}
@@ -110,7 +110,7 @@ func (t *task) gather(g *socket.Gather) {
 		return
 	}
 	skip := t.done
-	for _, part := range t.more.memory.Buffers {
+	for _, part := range op.Parts(t.more.memory) {
 		switch {
 		case skip >= len(part):
 			skip -= len(part)

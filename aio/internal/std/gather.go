@@ -31,7 +31,7 @@ func (g *gather) add(o *operation, most int) {
 		g.room = append(g.room, o.Single.Bytes()[o.n:o.total])
 	case op.WriteMemory:
 		skip := o.n
-		for _, p := range o.Memory.Buffers {
+		for _, p := range op.Parts(o.Memory) {
 			if skip >= len(p) {
 				skip -= len(p)
 				continue
