@@ -41,7 +41,8 @@ help:
 # machine, and an old success of theirs says nothing. Many tests wait, so there is one
 # package more at a time than processors, and those that take minutes come first, so that
 # the others fill the time; what takes three minutes may take more than ten on a machine
-# that does something else, too. lint has vetted what is built here. The library's tests
+# that does something else, too. lint has vetted what is built here, and no test reads the
+# debugging information of its own binary, which takes a quarter of the time to link. The library's tests
 # run twice, with all checks and with none, those of the programs once, with the checks
 # unless they are among WHOLE.
 #
@@ -50,7 +51,7 @@ help:
 # failure: it is to be mended. More than three failures, and data races, are not run again.
 RERUNS = 0
 GOTESTSUM = go run gotest.tools/gotestsum@v1.13.0 --format pkgname --format-icons text --hide-summary skipped --rerun-fails=$(RERUNS) --rerun-fails-max-failures 3 --rerun-fails-abort-on-data-race
-TEST = $(GOTESTSUM) --packages '$(1)' -- -count=1 -timeout 25m -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+TEST = $(GOTESTSUM) --packages '$(1)' -- -count=1 -timeout 25m -ldflags=-w -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 test:
 	@scripts/ensure-tools.sh
 	@scripts/lint.sh
@@ -70,6 +71,7 @@ long:
 	SLUICE_LONG=1 go test -count=1 -v -run Mended ./lab/internal/diagnose/realtest
 	SLUICE_HANDSHAKES=10000 go test -count=1 -run HandshakesLeaveNoGoroutine ./aio
 	SLUICE_LONG=1 go test -count=1 -v -run FilesOfARelease ./internal/release
+	SLUICE_LONG=1 go test -count=1 -v -run Mutants ./vet/ownership
 	SLUICE_LONG=1 go test -count=1 -v -timeout 1h -run "WHEP|WHIP|HLS|Players|Upgrades|Costs|Delays|PushBySRT|Image" ./cmd/sluice/internal/relay/realtest
 	SLUICE_LONG=1 go test -count=1 -v -timeout 3h -run "SurvivesKills|EdgesSurvive|NodesThatAreStopped|NodesDrainTogether|Partitions|RollingRestart|PageEndsASession" ./cmd/sluice/internal/relay/realtest
 

@@ -128,7 +128,7 @@ func recordedCopiesAreNotToldApart(t *testing.T, r *replay) {
 func TestRecordedFilesAreNotToldApart(t *testing.T) { onEach(t, nil, recordedFilesAreNotToldApart) }
 
 func recordedFilesAreNotToldApart(t *testing.T, r *replay) {
-	for _, c := range []struct{ rows, tries int }{{10, 1000}, {400, 100}} {
+	for _, c := range []struct{ rows, tries int }{{10, 500}, {400, 60}} {
 		for _, rounds := range []int{6, 9, 15} {
 			tries := c.tries
 			same := 0
