@@ -10,24 +10,19 @@ import (
 )
 
 const (
-	// refusalsEvery is for how long a refusal that was logged stands for others of its
-	// address and reason.
+	// refusalsEvery is the time in which lines are counted.
 	refusalsEvery = 10 * time.Second
-	// maxRefusals bounds the lines of that time.
-	maxRefusals = 500
+	// maxRefusals bounds the lines of that time, and maxOfAddress those of one address.
+	maxRefusals, maxOfAddress = 500, 20
 )
 
 // refusals say which refused sessions have a line in the log: any peer can make thousands
 // in a second. The zero value is ready for use.
 type refusals struct {
 	mu   sync.Mutex
-	said map[refusal]struct{} // nil: nothing in the latest refusalsEvery
-	more map[Outcome]int      // that had no line
-}
-
-type refusal struct {
-	host netip.Prefix
-	Outcome
+	of   map[netip.Prefix]int // lines by address; nil: none in the latest refusalsEvery
+	all  int
+	more map[Outcome]int // that had no line
 }
 
 // take reports whether a refusal has a line. say is called with those that had none, when
@@ -35,31 +30,31 @@ type refusal struct {
 func (x *refusals) take(ctx context.Context, host netip.Prefix, o Outcome, say func(Outcome, int)) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.said == nil {
-		x.said, x.more = map[refusal]struct{}{}, map[Outcome]int{}
+	if x.of == nil {
+		x.of, x.all, x.more = map[netip.Prefix]int{}, 0, map[Outcome]int{}
 		ctx, cancel := context.WithTimeout(ctx, refusalsEvery)
 		context.AfterFunc(ctx, func() {
 			cancel()
 			x.mu.Lock()
 			more := x.more
-			x.said, x.more = nil, nil
+			x.of, x.more = nil, nil
 			x.mu.Unlock()
 			for o, n := range more {
 				say(o, n)
 			}
 		})
 	}
-	one := refusal{host, o}
-	if _, ok := x.said[one]; ok || len(x.said) == maxRefusals {
+	if x.all == maxRefusals || x.of[host] == maxOfAddress {
 		x.more[o]++
 		return false
 	}
-	x.said[one] = struct{}{}
+	x.all++
+	x.of[host]++
 	return true
 }
 
-// Refused counts a refused session. It logs the first one of an address and a reason, and
-// after 10 s how many more of a reason there were.
+// Refused counts a refused session, and logs it unless there were many: then how many more
+// of a reason there were is logged after 10 s.
 func (h *Host) Refused(r Role, info Info, err error) {
 	h.Register.Refused(r, err)
 	if h.OnRefusal != nil {
