@@ -87,8 +87,9 @@ func (p *chunkPeer) begin(m chunkMessage) {
 	}
 	s.chunkMessage, s.field, s.used, s.at = m, field, true, 0
 	for i, c := range m.body {
-		// Where the timestamp is left out the payload must not look like it.
-		for p.omits && (c == byte(field>>24) || c == byte(m.time>>24)) {
+		// Where the timestamp is left out the payload must not look like it, nor like the
+		// zeros of some peers.
+		for p.omits && (c == byte(field>>24) || c == byte(m.time>>24) || c == 0) {
 			c++
 		}
 		m.body[i] = c
