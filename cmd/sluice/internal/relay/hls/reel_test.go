@@ -106,7 +106,7 @@ func (g *growing) extend(p *past, live bool) {
 }
 
 // Viewers who begin anywhere in a file that grows, and in the one after it, have playlists that
-// only grow, without a gap, whoever is there beside them.
+// only grow, without a gap, whichever others are there beside them.
 func TestPastsOfAFileThatGrows(t *testing.T) {
 	file, x := recordedClips(t, 6)
 	seed := rand.Uint64()
