@@ -161,6 +161,9 @@ func TestRTPInfo(t *testing.T) {
 			`url="rtsp://example.com/foo/audio" ssrc=0A13C760:seq=45102;rtptime=12345678,url="rtsp://example.com/foo/video" ssrc=9A9DE123:seq=30211,url="rtsp://example.com/foo/video" ssrc=00000001`,
 		},
 		{"url=x", []rtsp.RTPInfo{{URL: "x"}}, "url=x"},
+		{`url="x"`, []rtsp.RTPInfo{{URL: "x"}}, "url=x"},
+		{`url="x,url=y"`, []rtsp.RTPInfo{{URL: "x,url=y"}}, `url="x,url=y"`},
+		{`url="x;seq=1",url=y`, []rtsp.RTPInfo{{URL: "x;seq=1"}, {URL: "y"}}, `url="x;seq=1",url=y`},
 	} {
 		got, err := rtsp.ParseRTPInfo(c.text)
 		if err != nil || !reflect.DeepEqual(got, c.want) {

@@ -130,7 +130,8 @@ func (i *RTPInfo) set(param string) error {
 }
 
 // FormatRTPInfo is the value of an RTP-Info header; an RTPInfo with a source is
-// written as RFC 7826 has it, others as RFC 2326 does.
+// written as RFC 7826 has it, others as RFC 2326 does. A URL alone that would be
+// read as more than that, such as "x;seq=1", is quoted.
 func FormatRTPInfo(list []RTPInfo) string {
 	var specs []string
 	for _, i := range list {
@@ -149,6 +150,8 @@ func FormatRTPInfo(list []RTPInfo) string {
 			}
 		} else if len(params) > 0 {
 			spec += ";" + strings.Join(params, ";")
+		} else if read, err := ParseRTPInfo(spec); err != nil || len(read) > 1 || read[0].URL != i.URL {
+			spec = fmt.Sprintf(`url="%s"`, i.URL)
 		}
 		specs = append(specs, spec)
 	}
