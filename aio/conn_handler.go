@@ -43,6 +43,9 @@ type ConnHandler[S any] struct {
 	// with Data too, they wait with what has come of a record: beyond the budget, by at most a
 	// record for each connection.
 	// One that needs more than the whole budget is closed with mem.ErrBudget.
+	// Bufs that the program keeps of messages that have come in part count: connections that
+	// fill the budget with such parts wait for each other until IdleTimeout. Gather parts with
+	// Data, in memory without a budget: Frames, or FeedCopy of a sluice.BufReader.
 	Buf func(c *Conn[S], b mem.Buf) error
 	// Ended is called when the peer has ended its side (io.EOF; over TLS: close_notify),
 	// after its last bytes. When it returns nil, the connection can still be written to,

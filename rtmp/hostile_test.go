@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/amf0"
 	"github.com/sluice-go/sluice/internal/invariant"
 	"github.com/sluice-go/sluice/internal/sys"
@@ -174,6 +175,53 @@ func TestBudgetEndsAConnection(t *testing.T) {
 	if _, err := c.ReadMessage(); !errors.Is(err, mem.ErrBudget) {
 		t.Errorf("%v, want %v", err, mem.ErrBudget)
 	}
+	c.Recycle()
+	b.Recycle()
+}
+
+// Memory for a message in several chunks is not waited for, and the next call goes on in
+// the middle of the message.
+func TestCallIsRepeatedAfterTheBudgetWasUsedUp(t *testing.T) {
+	const length, budget = 20_000, 256 << 10
+	in := AppendChunkHeader(nil, 6, TypeVideo, 1, 0, length)
+	for i := range length {
+		if i > 0 && i%InitialChunkSize == 0 {
+			in = AppendContinuation(in, 6, 0)
+		}
+		in = append(in, byte(i*7))
+	}
+	a := mem.New(mem.Options{Budget: budget})
+	sluicetest.NoLeaks(t, a)
+	b := sluice.NewBufReaderFed(sluice.Options{Allocator: a})
+	c := NewChunkReader(b, Limits{})
+	var m Message
+	refused := 0
+	for from, to := 0, 0; from < len(in); from = to {
+		to = min(from+3000, len(in))
+		others := a.Get(budget)
+		if err := b.Feed(in[from:to]); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		m, err = c.ReadMessage()
+		others.Release()
+		if errors.Is(err, mem.ErrBudget) { // or the memory that it had was enough
+			refused++
+			m, err = c.ReadMessage()
+		}
+		if to < len(in) && !errors.Is(err, sluice.ErrShort) || to == len(in) && err != nil {
+			t.Fatalf("at byte %d: %v", from, err)
+		}
+	}
+	for i, v := range m.Payload.Bytes() {
+		if v != byte(i*7) {
+			t.Fatalf("byte %d is %d", i, v)
+		}
+	}
+	if n := m.Payload.Len(); n != length || refused < 2 {
+		t.Errorf("%d bytes, refused %d times", n, refused)
+	}
+	m.Release()
 	c.Recycle()
 	b.Recycle()
 }
