@@ -62,3 +62,63 @@ func TestClockThatIsSet(t *testing.T) {
 		}
 	}
 }
+
+// A stream whose publishers come back goes on without the times in between, and an encoder's clock
+// may be slow: another file begins, so that times of day do not fall behind for ever. What comes
+// late and then in a burst is no such stream.
+func TestStreamThatFallsBehind(t *testing.T) {
+	for name, test := range map[string]struct {
+		late  func(at time.Duration) time.Duration // of 60 s
+		files int
+	}{
+		"a publisher comes back": {func(at time.Duration) time.Duration { return min(at/(20*time.Second), 1) * 1500 * time.Millisecond }, 2},
+		"slow clock":             {func(at time.Duration) time.Duration { return at / 25 }, 2},
+		"burst":                  {func(at time.Duration) time.Duration { return max(8*time.Second-(at-20*time.Second).Abs(), 0) }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, dir := recNew(t, func(o *Options) { o.Format = MP4 })
+			src := movieClip(1, 0)
+			for range 5 {
+				last := src.batches[len(src.batches)-1][0].Time
+				src.batches = append(src.batches, movieClip(1, last+20).batches...)
+			}
+			began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
+			clock := began
+			r.now = func() time.Time { return clock }
+			src.before = func(n int) {
+				if n < len(src.batches) {
+					at := time.Duration(src.batches[n][0].Time) * time.Millisecond
+					clock = began.Add(at + test.late(at))
+				}
+			}
+			if err := r.Record(context.Background(), "live/s", src); err != nil {
+				t.Fatal(err)
+			}
+			files := recFiles(t, dir)
+			if len(files) != test.files {
+				t.Fatalf("files %q", files)
+			}
+			var samples [2]int
+			var end time.Time
+			for _, name := range files {
+				list, x := movieRead(t, name)
+				for i := range list {
+					samples[i] += len(list[i])
+				}
+				if x.Begin().Before(end) {
+					t.Errorf("%s begins at %v, the one before ends at %v", name, x.Begin(), end)
+				}
+				last := x.Fragments[len(x.Fragments)-1]
+				end = last.Wall.Add(last.Length)
+			}
+			if apart := clock.Sub(end); apart.Abs() > clockSet {
+				t.Errorf("the last fragment ends %v before now", apart)
+			}
+			for i, want := range movieWant() {
+				if samples[i] != 6*len(want) {
+					t.Errorf("track %d has %d samples, want %d", i+1, samples[i], 6*len(want))
+				}
+			}
+		})
+	}
+}

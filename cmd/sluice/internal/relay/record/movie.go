@@ -15,8 +15,11 @@ import (
 const (
 	// times that are further from the track's one before begin another file.
 	maxBack, maxForward = time.Second, 10 * time.Second
-	// clockSet is by how much the clock has to be set for another file to begin.
+	// clockSet is by how much the clock has to be set, or the stream be behind it, for another file
+	// to begin.
 	clockSet = time.Second
+	// behindFor is how long all units have to be that late: what a line holds up comes in a burst.
+	behindFor = 10 * time.Second
 )
 
 // movie is the recording of one stream as MP4.
@@ -37,7 +40,9 @@ type movie struct {
 	zero     time.Time     // the time of day when now was 0
 	anchored bool          // zero is known
 	read     time.Time     // the clock, for the newest unit
-	set      bool          // it was set: zero holds until a file can begin
+	least    time.Time     // zero by the unit with the least delay since looked
+	looked   time.Time
+	wrong    string // why zero is, which holds until a file can begin; "": it is not
 }
 
 // A trackClock is the time of a track's newest unit since the times jumped.
@@ -96,7 +101,7 @@ func (m *movie) clock(u *au.Unit) (jump bool) {
 		back, forward = track.latest-maxBack, max(track.latest+maxForward, forward)
 	}
 	if jump = now < back || now > forward; jump {
-		m.anchored, m.set = false, false
+		m.anchored, m.wrong = false, ""
 		m.clocks = [2]trackClock{}
 	}
 	*track = trackClock{now, true}
@@ -104,16 +109,30 @@ func (m *movie) clock(u *au.Unit) (jump bool) {
 	before := m.read
 	m.read = m.recorder.now()
 	if m.anchored && m.recorder.stepped(before, m.read).Abs() >= clockSet {
-		m.set = true
+		m.wrong, m.looked = "the clock was set", time.Time{}
 	}
 	m.anchor()
 	return jump
 }
 
-// anchor finds the time of day at 0: the unit that came with the least delay says it.
+// anchor finds the time of day at 0: the unit that came with the least delay says it. A stream
+// that was interrupted goes on without that time, and its clock may be slow: then 0 is later.
 func (m *movie) anchor() {
-	if zero := m.read.Add(-m.now); !m.anchored || !m.set && zero.Before(m.zero) {
+	zero := m.read.Add(-m.now)
+	if !m.anchored || m.wrong == "" && zero.Before(m.zero) {
 		m.anchored, m.zero = true, zero
+	}
+	if m.looked.IsZero() || zero.Before(m.least) {
+		m.least = zero
+	}
+	switch {
+	case m.looked.IsZero():
+		m.looked = m.read
+	case m.read.Sub(m.looked) >= behindFor:
+		if m.least.Sub(m.zero) >= clockSet {
+			m.wrong = "the stream is behind its times of day"
+		}
+		m.looked = time.Time{}
 	}
 }
 
@@ -177,8 +196,8 @@ func (m *movie) place(u *au.Unit, starts bool) error {
 		if !starts {
 			return nil
 		}
-		if m.set {
-			m.anchored, m.set = false, false
+		if m.wrong != "" {
+			m.anchored, m.wrong = false, ""
 			m.anchor()
 		}
 		m.opening.begin(u.Video)
@@ -203,8 +222,8 @@ func (m *movie) place(u *au.Unit, starts bool) error {
 // enough returns why the file should end where the next one can begin, "" when it should not.
 func (m *movie) enough() string {
 	switch {
-	case m.set:
-		return "the clock was set"
+	case m.wrong != "":
+		return m.wrong
 	case m.recorder.full(m.now - m.out.zero):
 		return "it is long enough"
 	}
