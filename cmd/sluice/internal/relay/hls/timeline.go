@@ -147,12 +147,13 @@ func (t *timeline) breaks() {
 	t.broken = true
 }
 
-// dateOf returns when a segment begins, whose first unit came now. A stream's clock that was set
-// is followed by another offset, so that dates go on as time does, and never back. The lock is held.
+// dateOf returns when a segment begins, whose first unit came now. Behind a discontinuity the
+// stream's clock may be another one, and knows nothing of the time in which no publisher was
+// there: another offset has dates go on as time does, and never back. The lock is held.
 func (t *timeline) dateOf(s *segment, now time.Time) int64 {
 	date := s.start + t.clock
-	if s.broken && (date < t.ended-back || date > t.ended+jump) {
-		date = now.UnixMilli()
+	if apart := now.UnixMilli() - date; s.broken && max(apart, -apart) > back {
+		date += apart
 	}
 	date = max(date, t.ended)
 	t.clock = date - s.start
