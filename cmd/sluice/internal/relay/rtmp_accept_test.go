@@ -2,6 +2,7 @@ package relay
 
 import (
 	"net"
+	"net/http"
 	"os"
 	"sync/atomic"
 	"syscall"
@@ -51,6 +52,28 @@ func TestRTMPAcceptGoesOnAfterErrorsThatPass(t *testing.T) {
 	if got := flaky.tries.Load(); got > int64(len(flaky.errs))+2 {
 		t.Errorf("%d calls of Accept: the server asks again and again", got)
 	}
+	plain.Close()
+	if err := <-accepting; err == nil {
+		t.Error("a listener that fails for good is no error")
+	}
+}
+
+// So does that of HTTP, and the log says why no client is answered meanwhile.
+func TestHTTPAcceptErrorsAreInTheLog(t *testing.T) {
+	s := startRelay(t, nil)
+	plain, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flaky := &rtmpFlaky{Listener: plain, errs: []error{syscall.EMFILE}}
+	accepting := make(chan error)
+	go func() { accepting <- s.web.Serve(flaky) }()
+	answer, err := http.Get("http://" + plain.Addr().String() + "/healthz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	s.log.line(t, "level=WARN", "cannot accept", "listener=http", "too many open files")
 	plain.Close()
 	if err := <-accepting; err == nil {
 		t.Error("a listener that fails for good is no error")

@@ -21,12 +21,33 @@ type Arrived struct {
 	Deadline time.Time       // by which the first request has to be complete
 }
 
+// Reporting is l, of whose errors, such as that there is no free descriptor, the log has a line
+// each. setting is the name of the listener's setting.
+func (h *Host) Reporting(l net.Listener, setting string) net.Listener {
+	return reporting{l, h, setting}
+}
+
+type reporting struct {
+	net.Listener
+	host    *Host
+	setting string
+}
+
+func (l reporting) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil && !l.host.Closing() && !errors.Is(err, net.ErrClosed) {
+		l.host.Log.Warn("cannot accept", "listener", l.setting, "error", err)
+	}
+	return conn, err
+}
+
 // Accept accepts connections until l is closed: it reads the headers of proxies, gives each
 // connection a place among arrivals, makes the TLS handshake unless secure is nil, and
 // calls serve on a goroutine of its own, as Group.RunOn does. setting is the name of the
 // listener's setting. The error is nil when the server is shutting down.
 func (h *Host) Accept(l net.Listener, setting string, secure *tls.Config, arrivals *listen.Arrivals, serve func(Arrived) (next func(over func()))) error {
 	var pause time.Duration
+	l = h.Reporting(l, setting)
 	for {
 		conn, err := l.Accept()
 		if err != nil {
@@ -39,7 +60,6 @@ func (h *Host) Accept(l net.Listener, setting string, secure *tls.Config, arriva
 			// A temporary error, for example no free descriptors. The pauses are
 			// those of net/http.
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-			h.Log.Warn("cannot accept", "listener", setting, "error", err, "retry", pause)
 			wait := time.NewTimer(pause)
 			select {
 			case <-wait.C:

@@ -53,11 +53,15 @@ func New(h *session.Host, hls *hls.Server, proxies *listen.Proxies, version stri
 }
 
 func (w *Server) Serve(l net.Listener) error {
-	return ended(w.http.Serve(listen.Queue(l, &w.Arrivals, w.proxies)))
+	return ended(w.http.Serve(w.queue(l, "http")))
 }
 
 func (w *Server) ServeTLS(l net.Listener, c *tls.Config) error {
-	return ended(w.http.Serve(tls.NewListener(wires{listen.Queue(l, &w.Arrivals, w.proxies)}, c)))
+	return ended(w.http.Serve(tls.NewListener(wires{w.queue(l, "https")}, c)))
+}
+
+func (w *Server) queue(l net.Listener, setting string) net.Listener {
+	return listen.Queue(w.Reporting(l, setting), &w.Arrivals, w.proxies)
 }
 
 // wires are connections over which TLS does not wait for its viewers.
