@@ -17,7 +17,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/load/wire"
 )
 
-// Exit codes of the program.
 const (
 	ExitOK       = 0
 	ExitFailure  = 1 // something that was asked for could not be done
@@ -126,13 +125,11 @@ func printed(w io.Writer, items ...document.Item) error {
 	return p.Err()
 }
 
-// terminal reports whether w shows its text to a person.
 func terminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// columns is how wide a terminal is; 0 where that is not known.
 func columns(w io.Writer) int {
 	if !terminal(w) {
 		return 0

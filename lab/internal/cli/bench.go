@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// defaultPage is the file of the HTML report unless the user names another.
 const defaultPage = "sluice-bench.html"
 
 const benchText = `bench runs each scenario's variants side by side, in interleaved rounds, and

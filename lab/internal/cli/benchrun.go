@@ -142,7 +142,6 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 	return verdict(results, f.check, errors.Join(errs...))
 }
 
-// measure runs the scenarios. With all it prints each when it is finished.
 func (a App) measure(ctx context.Context, chosen []lab.Scenario, table *document.Printer, all bool, results *report.File, options measure.Options) error {
 	progress := newProgress(a.Stderr)
 	printed := map[string]bool{}
@@ -169,8 +168,6 @@ func (a App) measure(ctx context.Context, chosen []lab.Scenario, table *document
 	return nil
 }
 
-// verdict returns the exit code for a run. What has been printed is not
-// repeated.
 func verdict(results *report.File, check bool, err error) error {
 	failed, invalid := false, false
 	for i := range results.Scenarios {

@@ -37,7 +37,6 @@ Exit codes: 0 done, whatever was found; 1 the program failed, the server did not
 answer, or no tool could be used; 2 wrong command line; 3 interrupted: what was seen
 until then is shown.`
 
-// Bounds of --time.
 const (
 	shortestLook = 100 * time.Millisecond
 	longestLook  = evidence.LongestEach
@@ -72,7 +71,6 @@ func (a App) diagnose() *cobra.Command {
 	return cmd
 }
 
-// target checks that the flags go together and finds what to look at.
 func (f *diagnoseFlags) target(args []string) (t evidence.Target, err error) {
 	t = evidence.Target{PID: f.pid, URL: f.url, Name: wire.Public(f.url)}
 	switch {

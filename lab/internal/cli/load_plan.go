@@ -34,7 +34,6 @@ type loadFlags struct {
 	changed       func(flag string) bool // whether it was given
 }
 
-// requestFlags are the flags that say what requests to some kinds of target are.
 type requestFlags struct {
 	http           wire.HTTP
 	redis          wire.Redis
@@ -61,8 +60,6 @@ func (r *requestFlags) define(flags *pflag.FlagSet, p *load.Plan) {
 	flags.BoolVar(&r.file.Overwrite, "overwrite", false, "file: allow writes to a file that exists; what is in it is lost")
 }
 
-// check checks that the flags and the address go together, and completes the
-// plan.
 func (f *loadFlags) check(args []string) (err error) {
 	defer func() {
 		if err != nil && !errors.Is(err, load.ErrPlan) {
@@ -106,7 +103,6 @@ func (f *loadFlags) check(args []string) (err error) {
 	return writable("json", f.json)
 }
 
-// checkTarget checks the flags that say what the target is, and that it has them.
 func (f *loadFlags) checkTarget() error {
 	p := &f.plan
 	if f.changed("protocol") && p.Speaks() != string(p.Protocol) {
@@ -171,7 +167,6 @@ func readLimited(path string) ([]byte, error) {
 
 var searchQuantiles = map[string]float64{"P50": 0.5, "P90": 0.9, "P99": 0.99, "P99.9": 0.999}
 
-// parseLimit reads "P99=5ms".
 func parseLimit(text string) (load.Limit, error) {
 	name, value, _ := strings.Cut(text, "=")
 	q, known := searchQuantiles[strings.ToUpper(strings.TrimSpace(name))]

@@ -25,7 +25,6 @@ type loadCommand struct {
 	calibrate func(context.Context, load.Plan) (*load.Calibration, error)
 }
 
-// execute checks the flags and runs what they ask for: one run, a comparison or a search.
 func (c loadCommand) execute(f *loadFlags, args []string) (err error) {
 	var limit load.Limit
 	targets := [][]string{args}
@@ -151,8 +150,6 @@ func (a App) origin(kind string, schema int, began time.Time) machine.Origin {
 	return machine.Origin{Kind: kind, Schema: schema, Version: buildVersion(), Command: a.called(), Machine: machine.This(), Started: began}
 }
 
-// reachable tries the target before anything takes time: whether it takes a
-// connection.
 func reachable(ctx context.Context, p *load.Plan) error {
 	ctx, stop := context.WithTimeout(ctx, p.Timeout)
 	defer stop()
@@ -169,7 +166,6 @@ func reachable(ctx context.Context, p *load.Plan) error {
 	return nil
 }
 
-// loadFailure is for a run that has not begun: interrupted, or in vain.
 func loadFailure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return &exitError{ExitUnusable, errors.New("load: interrupted before anything was measured")}

@@ -75,7 +75,6 @@ func (a App) matrix() *cobra.Command {
 	return cmd
 }
 
-// file checks that the flags and arguments go together, and returns the grid to measure.
 func (f *matrixFlags) file(args []string) (file *matrix.File, err error) {
 	if len(args) != 1 {
 		return nil, fmt.Errorf("want one grid, %s, got %q", strings.Join(matrix.Names(), ", "), args)

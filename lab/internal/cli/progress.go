@@ -40,7 +40,6 @@ func (p *progress) show(text string) {
 	p.showing = true
 }
 
-// clear takes the line away, before something else is printed.
 func (p *progress) clear() {
 	if p.showing {
 		io.WriteString(p.w, "\r\x1b[K")
@@ -48,7 +47,6 @@ func (p *progress) clear() {
 	}
 }
 
-// bench shows what goes on; elsewhere than on a terminal, each finished scenario.
 func (p *progress) bench(e measure.Event) {
 	switch {
 	case p.live && e.Outcome != nil:

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// defaultReport is the file of the page unless the user names another.
 const defaultReport = "sluice-report.html"
 
 const reportText = `report makes one page of any results that lab wrote with --json. The page opens

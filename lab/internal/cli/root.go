@@ -62,7 +62,6 @@ library beside the best that the standard library and others do.`,
 	return root
 }
 
-// unsorted lists the flags of a command, and of those below it, as they were defined.
 func unsorted(cmd *cobra.Command) {
 	cmd.Flags().SortFlags = false
 	for _, below := range cmd.Commands() {
@@ -70,13 +69,11 @@ func unsorted(cmd *cobra.Command) {
 	}
 }
 
-// kindsOfValue says, by the type of a flag, what its value is.
 var kindsOfValue = map[string]string{
 	"int": "a whole number", "uint64": "a whole number from 0 on", "float64": "a number", "bool": "true or false",
 	"duration": "a time such as 500ms, 10s or 5m",
 }
 
-// wrongFlag says what is wrong with the value of a flag, and what would be right.
 func wrongFlag(_ *cobra.Command, err error) error {
 	var wrong *pflag.InvalidValueError
 	if !errors.As(err, &wrong) {

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// serverFlags are those that echo and sink share.
 type serverFlags struct{ pprof string }
 
 // serverGrace is how long a server's connections may take to end.
@@ -25,7 +24,6 @@ func (f *serverFlags) define(flags *pflag.FlagSet) {
 	flags.StringVar(&f.pprof, "pprof", "", "serve Go's profiles on this `address` of the loopback interface, such as 127.0.0.1:0")
 }
 
-// check checks the flags, and the address that is the only argument.
 func (f *serverFlags) check(args []string) (network, addr string, err error) {
 	if len(args) != 1 {
 		return "", "", fmt.Errorf("want one address, such as 127.0.0.1:7000, got %q", args)
@@ -75,7 +73,6 @@ func (a App) serve(name string, f *serverFlags, run func(ctx context.Context, st
 	return nil
 }
 
-// listening is the first line of a server: its address, as the argument has it.
 func listening(at net.Addr) string {
 	if at.Network() == "unix" {
 		return "listening on unix:" + at.String() + "\n"

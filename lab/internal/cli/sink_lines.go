@@ -31,7 +31,6 @@ func sinkStarted(at net.Addr, window, dir string, temporary bool, found *wal.Rec
 	return text + "\n"
 }
 
-// sinkStats are what a sink has done since it began.
 type sinkStats struct {
 	Seconds float64 `json:"seconds"`
 	sink.Counts

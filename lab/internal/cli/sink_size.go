@@ -6,7 +6,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
-// byteSize is a flag's number of bytes, with KiB, MiB or GiB.
 type byteSize int64
 
 func (v *byteSize) Set(text string) error {

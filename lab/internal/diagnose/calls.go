@@ -54,7 +54,6 @@ func movedBy(c *evidence.Calls, kind matcher) moved {
 	return m
 }
 
-// part is n of the calls that moved something.
 func (m *moved) part(n int64) float64 {
 	if m.count <= 0 || n <= 0 {
 		return 0
@@ -62,7 +61,6 @@ func (m *moved) part(n int64) float64 {
 	return min(1, float64(n)/float64(m.count))
 }
 
-// total is how many calls there are in all.
 func total(sizes map[int64]int64) (all int64) {
 	for _, n := range sizes {
 		all += n
@@ -70,7 +68,6 @@ func total(sizes map[int64]int64) (all int64) {
 	return all
 }
 
-// askedUnder is the part of the calls that asked for less than limit bytes.
 func (m *moved) askedUnder(limit int64) float64 {
 	var under int64
 	for size, n := range m.asked {
@@ -104,7 +101,6 @@ func most(sizes map[int64]int64) (largest int64) {
 	return largest
 }
 
-// empty is how many calls found nothing to do for each that did.
 func (m *moved) empty() float64 {
 	if m.count <= 0 {
 		return 0
@@ -112,10 +108,8 @@ func (m *moved) empty() float64 {
 	return float64(m.failed) / float64(m.count)
 }
 
-// A matcher reports by its full name whether a function is of a kind.
 type matcher func(fn string) bool
 
-// matching matches names by a regular expression.
 func matching(expr string) matcher { return regexp.MustCompile(expr).MatchString }
 
 func either(list ...matcher) matcher {

@@ -11,7 +11,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
-// A rule knows one fault.
 type rule struct {
 	name string
 	// needs are the tools it goes by: of each group one must have seen something.
@@ -26,7 +25,6 @@ type rule struct {
 	look func(*facts) (f Finding, open string)
 }
 
-// What rules go by.
 var (
 	byCPU     = []string{evidence.ToolCPU, evidence.ToolPerfRecord}
 	byCalls   = []string{evidence.ToolStrace}
@@ -85,7 +83,6 @@ func Diagnose(e *evidence.Evidence) (findings []Finding, open []Open) {
 	return append(findings, f.plain()...), open
 }
 
-// known reports whether the language of the program is known: from its file.
 func (f *facts) known() bool { return f.Saw(evidence.ToolProc) || f.goProgram }
 
 // lacks says why a rule cannot be decided for want of evidence; empty when it can.

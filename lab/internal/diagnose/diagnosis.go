@@ -5,7 +5,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/machine"
 )
 
-// Kind and Schema are what the JSON of a Diagnosis begins with.
 const (
 	Kind   = "diagnosis"
 	Schema = 3

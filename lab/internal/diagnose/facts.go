@@ -11,7 +11,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
-// facts are the view of the evidence that the rules get.
 type facts struct {
 	*evidence.Evidence
 	goProgram bool              // written in Go, as far as is known
@@ -55,7 +54,6 @@ func newFacts(e *evidence.Evidence) *facts {
 
 func empty(p *evidence.Profile) bool { return p == nil || p.Total <= 0 }
 
-// cpuShare is the part of the processor time in stacks that pick picks.
 func (f *facts) cpuShare(pick func([]evidence.Frame) bool) float64 {
 	if f.cpu == nil {
 		return 0
@@ -69,8 +67,6 @@ func (f *facts) cpuShare(pick func([]evidence.Frame) bool) float64 {
 	return min(1, sum/float64(f.cpu.Total))
 }
 
-// cpuIn is the part of the processor time in stacks that pass a function of
-// that kind.
 func (f *facts) cpuIn(kind matcher) float64 { return f.cpuShare(passing(kind)) }
 
 // fewSamples is the number of samples below which shares of processor time say nothing.
@@ -86,7 +82,6 @@ func samples(p *evidence.Profile) int64 {
 	return n
 }
 
-// A spot is a place in the code and its part of a profile.
 type spot struct {
 	frame evidence.Frame
 	share float64 // of the whole profile

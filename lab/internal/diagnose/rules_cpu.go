@@ -7,7 +7,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
-// collecting reports whether a stack is the collector's work, except on idle processors.
 func collecting(frames []evidence.Frame) bool {
 	return through(frames, isGC) && !through(frames, isIdleGC)
 }
@@ -91,7 +90,6 @@ func timers(s *facts) (Finding, string) {
 		"write down when something came, and let a timer that fires look whether it is too long ago, and set itself again if not; one timer for many that need not be exact"), ""
 }
 
-// spent is the processor time in functions of a kind, unless they are called by others.
 func (s *facts) spent(in, unless matcher, top, what, try string) Finding {
 	pick := func(frames []evidence.Frame) bool { return through(frames, in) && !through(frames, unless) }
 	cpu := s.cpuShare(pick)

@@ -28,7 +28,6 @@ type queue struct {
 // lock.
 const likeLocks = 0.5
 
-// queues are the locks that are waited for, the longest first.
 func (s *facts) queues() []*queue {
 	by := map[string]*queue{}
 	working := 1.0
@@ -172,7 +171,6 @@ func lockContention(s *facts) (Finding, string) {
 	return s.clear(f)
 }
 
-// locked says who waits where, for the queue of the highest score.
 func locked(list []*queue, score func(*queue) float64) Finding {
 	var f Finding
 	for _, q := range list {

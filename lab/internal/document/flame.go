@@ -12,7 +12,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
-// Bounds of a flame graph.
 const (
 	flameDepth  = 100   // frames, counted from the outermost
 	flameFrames = 2_000 // that are drawn
@@ -110,7 +109,6 @@ func NewFlame(id, title string, label func(float64) string, stacks iter.Seq2[flo
 	return g
 }
 
-// lay places a call and what it calls. Its depth is bounded by flameDepth.
 func (g *Flame) lay(c *call, depth int, from, total float64, label func(float64) string, least float64, small *bool) {
 	if len(g.Frames) > flameFrames {
 		return
@@ -163,7 +161,6 @@ func Clip(text string, most int) string {
 	return text
 }
 
-// kindOfCode is the class of a frame: whose code it is.
 func kindOfCode(name string) string {
 	path, _, _ := strings.Cut(name, "[")
 	dir := path[:strings.LastIndexByte(path, '/')+1]

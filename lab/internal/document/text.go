@@ -110,7 +110,6 @@ func (p *Printer) facts(f *Facts) {
 	}
 }
 
-// shown are the columns that fit into so much room, and how wide each is.
 func (t *Table) shown(room int) (shown []int, widths []int) {
 	widths = make([]int, len(t.Columns))
 	for i, c := range t.Columns {
@@ -185,7 +184,6 @@ func (p *Printer) under(r Row) {
 	}
 }
 
-// stacked writes a table that does not fit, with the cells of a row below each other.
 func (p *Printer) stacked(t *Table, shown []int) {
 	for n, r := range t.Rows {
 		if n > 0 {
@@ -208,8 +206,6 @@ func OneLine(text string) string { return strings.Join(strings.Fields(text), " "
 // unit finds a number before its unit, which stay in one line.
 var unit = regexp.MustCompile(`(\d) (%|B|KiB|MiB|GiB|[kMG]?B/s|[mµn]?s)\b?`)
 
-// wrap breaks text between words into lines of at most most characters, and words
-// that are longer.
 func wrap(text string, most int) (lines []string) {
 	n := 0
 	for _, word := range strings.Fields(unit.ReplaceAllString(text, "$1\u200b$2")) {

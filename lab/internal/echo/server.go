@@ -29,7 +29,6 @@ func (s Settings) Check() error {
 	return nil
 }
 
-// stdBuffer is how many bytes a connection of std reads at once.
 const stdBuffer = 64 << 10
 
 // Server is an echo server that listens.
@@ -81,7 +80,6 @@ func (s *Server) Serve(ctx context.Context) error {
 // Close closes a server that is not to be served.
 func (s *Server) Close() error { return s.listener.Close() }
 
-// serveStd is what people write with the standard library.
 func (s *Server) serveStd(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup

@@ -48,7 +48,6 @@ type Client struct {
 	work    work
 }
 
-// A peer is a connection.
 type peer struct {
 	fd     int
 	number int // of the message that it waits for
@@ -155,7 +154,6 @@ func (c *Client) Closed(ops int) (Result, error) {
 
 func nothing(*peer, int) error { return nil }
 
-// measured does a work and measures it.
 func (c *Client) measured(w work, do func(*work) error) (Result, error) {
 	w.left = w.total
 	c.work = w
@@ -178,8 +176,6 @@ func (c *Client) finish() error {
 	return nil
 }
 
-// step waits for events and handles them. It returns an error when none come
-// within c.timeout.
 func (c *Client) step() error {
 	n, err := c.poll(0)
 	if n == 0 && err == nil {
@@ -216,7 +212,6 @@ func (c *Client) poll(longest time.Duration) (int, error) {
 	return max(n, 0), os.NewSyscallError("epoll_wait", err)
 }
 
-// handle does what the first n events allow.
 func (c *Client) handle(n int) error {
 	for i := range c.events[:n] {
 		p := &c.peers[c.events[i].Fd]
@@ -232,7 +227,6 @@ func (c *Client) handle(n int) error {
 	return nil
 }
 
-// send sends the message of that number, whose echo p then waits for.
 func (c *Client) send(p *peer, number int) error {
 	p.number, p.got, p.unsent = number, 0, len(c.out)
 	return c.sendRest(p)
@@ -252,8 +246,6 @@ func (c *Client) sendRest(p *peer) error {
 	return nil
 }
 
-// receive reads all that has come; ending says that the end of the stream may
-// follow.
 func (c *Client) receive(p *peer, ending bool) error {
 	for {
 		n, errno := rawio.Recv(p.fd, c.buf)
@@ -275,7 +267,6 @@ func (c *Client) receive(p *peer, ending bool) error {
 	}
 }
 
-// check compares received bytes with what was sent.
 func (c *Client) check(p *peer, chunk []byte) error {
 	for len(chunk) > 0 {
 		n := min(len(chunk), len(c.out)-p.got)

@@ -21,7 +21,6 @@ const drainTime = 20 * time.Second
 // behind it, as in "closed 1".
 type commands map[string]func(n []int) (any, error)
 
-// answer answers each line of in with one line of JSON, until in ends.
 func (c commands) answer(in io.Reader, out io.Writer) error {
 	answers := json.NewEncoder(out)
 	asked := bufio.NewScanner(in)

@@ -75,7 +75,6 @@ func serveAIO(own bool) serve {
 	}
 }
 
-// serveConns is what a ConnHandler needs for an echo.
 func serveConns(secure bool) serve {
 	return func(l *net.TCPListener, _ int, counter *ConnCounter) (err error) {
 		var config *tls.Config

@@ -11,7 +11,6 @@ import (
 	"github.com/sluice-go/sluice"
 )
 
-// acceptAll has each connection of l served by a goroutine.
 func acceptAll(l *net.TCPListener, counter *ConnCounter, serve func(*net.TCPConn) error) error {
 	for {
 		conn, err := l.AcceptTCP()
@@ -47,7 +46,6 @@ func sendBack(conn net.Conn, buf []byte) error {
 	}
 }
 
-// serveStdTLS is the same with crypto/tls.
 func serveStdTLS(l *net.TCPListener, size int, counter *ConnCounter) error {
 	config, err := selfSigned()
 	if err != nil {

@@ -64,7 +64,6 @@ func (s Server) Supported() error {
 	return nil
 }
 
-// serveFloor sends back what comes, with the least that epoll needs for it.
 func serveFloor(l *net.TCPListener, size int, counter *ConnCounter) error {
 	same := func(p []byte) []byte { return p }
 	f := rawio.Floor{

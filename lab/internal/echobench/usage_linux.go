@@ -39,7 +39,6 @@ func settled(n int) (now int64) {
 // all its connections wait: its event loops.
 const mostLoops = 4
 
-// underWay returns how many goroutines are about to run or are in a system call.
 func underWay() (n uint64) {
 	read := []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}, {Name: "/sched/goroutines/not-in-go:goroutines"}}
 	metrics.Read(read)

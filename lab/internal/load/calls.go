@@ -18,7 +18,6 @@ type calls struct{}
 // mostProcs bounds what GOMAXPROCS is raised to for files.
 const mostProcs = 256
 
-// A workers is what the goroutines share.
 type workers struct {
 	*session
 	stop context.CancelCauseFunc // ends the run
@@ -28,7 +27,6 @@ type workers struct {
 	tally    tally
 }
 
-// A caller is a connection and the requests that its workers share.
 type caller struct {
 	wire.Caller
 	mu       sync.Mutex
@@ -84,7 +82,6 @@ func (calls) run(outer context.Context, s *session, pipelines []*pipeline) (tall
 	return c.tally, failure(outer, ctx)
 }
 
-// work carries out requests, one at a time, until there are no more.
 func (c *workers) work(ctx context.Context, to *caller) {
 	for ctx.Err() == nil {
 		to.mu.Lock()
@@ -134,7 +131,6 @@ func (c *workers) call(ctx context.Context, to *caller, r *request) (err error) 
 	return err
 }
 
-// draws returns the next request, which the pipeline does not keep.
 func (l *pipeline) draws(now int64) request {
 	r := request{Request: wire.Request{Conn: l.number, Seq: l.seq, Size: l.size}, intended: now}
 	if l.schedule != nil {

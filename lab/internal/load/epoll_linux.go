@@ -17,7 +17,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/rawio"
 )
 
-// raw is the engine for targets of raw bytes: Plan.Threads threads, each with an epoll.
 func raw(p *Plan) (loops, error) { return loops{max(1, p.Threads), newEpoll}, nil }
 
 // mostLateAfter is more than any timer here is wrong by: they are precise to some
@@ -34,7 +33,6 @@ type epoll struct {
 	in       []byte
 }
 
-// bellTag is that of the events of the transport's own eventfd.
 const bellTag = -1
 
 func newEpoll() (transport, error) {

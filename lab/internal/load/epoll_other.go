@@ -12,7 +12,6 @@ import (
 // count time.
 const mostLateAfter = 20 * time.Millisecond
 
-// raw is the engine for targets of raw bytes.
 func raw(p *Plan) (loops, error) {
 	if p.Engine == "epoll" {
 		return loops{}, fmt.Errorf("load: the engine epoll is for Linux: %w", errors.ErrUnsupported)

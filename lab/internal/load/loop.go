@@ -81,7 +81,6 @@ func failure(outer, ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// A loop is a goroutine with its share of the connections.
 type loop struct {
 	*session
 	transport transport
@@ -124,7 +123,6 @@ func (l *loop) open(number int, conn net.Conn) error {
 	return nil
 }
 
-// close ends what is left, when the loop does not run.
 func (l *loop) close() {
 	l.dialing.Wait()
 	for _, d := range l.dialed {
@@ -140,7 +138,6 @@ func (l *loop) close() {
 	l.transport.end()
 }
 
-// run serves the connections until all are done or ctx is.
 func (l *loop) run(ctx context.Context) error {
 	serve := func(number int, r ready) error { return l.serve(ctx, number, r) }
 	for i := range l.peers {
@@ -249,7 +246,6 @@ func (l *loop) serve(ctx context.Context, number int, r ready) error {
 	return nil
 }
 
-// pump puts everything that is due under way and sends what the connection takes.
 func (l *loop) pump(number int, now int64) error {
 	peer := &l.peers[number]
 	if peer.blocked {
@@ -314,8 +310,6 @@ func (l *loop) receive(number int, now int64, ending bool) (int64, error) {
 	}
 }
 
-// answered records a complete answer, and reports whether it is the last on its
-// connection.
 func (l *loop) answered(p *pipeline, now int64) (last bool) {
 	oldest := &p.flights[p.first]
 	last = oldest.outcome.Last
@@ -328,7 +322,6 @@ func (l *loop) answered(p *pipeline, now int64) (last bool) {
 	return last
 }
 
-// unanswered records how long the requests under way have waited so far.
 func (l *loop) unanswered(p *pipeline, now int64) {
 	for i := range p.count {
 		l.recorder.unanswered(now, &p.flights[(p.first+i)%p.depth])
@@ -408,7 +401,6 @@ type transport interface {
 // errNotReady is of a connection on which nothing can be done now.
 var errNotReady = errors.New("not ready")
 
-// ready is what can be done on a connection.
 type ready struct {
 	receive, send bool
 	ending        bool // the end of the stream may stand behind what is received

@@ -7,7 +7,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
-// A meter reads what the generator and the target use within the time measured.
 type meter struct {
 	pids     []int // 0 for the generator, then the target's
 	mu       sync.Mutex
@@ -23,7 +22,6 @@ func newMeter(p *Plan) *meter {
 	return m
 }
 
-// begin sets the readings for the times of a session.
 func (m *meter) begin(s *session) {
 	m.timers = []*time.Timer{
 		time.AfterFunc(time.Duration(s.start-s.now()), func() { m.read(&m.from) }),
@@ -31,7 +29,6 @@ func (m *meter) begin(s *session) {
 	}
 }
 
-// read reads the processes, unless it has.
 func (m *meter) read(to *[]proc.Reading) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -44,7 +41,6 @@ func (m *meter) read(to *[]proc.Reading) {
 	}
 }
 
-// stop ends the meter and returns what was used for so many requests.
 func (m *meter) stop(requests uint64) (generator Use, target *Use) {
 	for _, t := range m.timers {
 		t.Stop()

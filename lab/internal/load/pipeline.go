@@ -130,7 +130,6 @@ func (l *pipeline) pending(buf []byte) []byte {
 	return buf[:n]
 }
 
-// gone notes that n of the pending bytes have been sent.
 func (l *pipeline) gone(n int) {
 	for n > 0 {
 		r := &l.flights[(l.first+l.count-l.unsent)%l.depth]
@@ -191,7 +190,6 @@ func (l *pipeline) reopens(now int64) bool {
 	return l.reopen && l.got == 0 && (l.served > 0 || now-l.ready >= idled)
 }
 
-// answered takes the oldest request off, whose answer is whole.
 func (l *pipeline) answered(now int64) request {
 	r := l.flights[l.first]
 	l.free[l.first] = r.ideal + now - r.sent
@@ -220,7 +218,6 @@ func (l *pipeline) again(now int64) {
 	l.ready = now
 }
 
-// missed returns how many requests were due before end and have not been sent.
 func (l *pipeline) missed(end int64, p *Plan) float64 {
 	if l.schedule == nil || l.due >= end {
 		return 0
@@ -245,7 +242,6 @@ func newSchedule(p *Plan, number int) *schedule {
 	return &schedule{first: float64(number) / p.Rate * 1e9, every: float64(p.Conns) / p.Rate * 1e9}
 }
 
-// next returns when a request is due; never when that is after every run.
 func (s *schedule) next() int64 {
 	due := s.first + s.every*s.count
 	s.count++

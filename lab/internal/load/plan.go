@@ -24,7 +24,6 @@ const (
 	Ack   Protocol = "ack"   // a 4-byte big-endian length and so many bytes: 8 bytes, a big-endian number
 )
 
-// Limits of a plan.
 const (
 	MaxConns = 1 << 16
 	MaxDepth = 1 << 12

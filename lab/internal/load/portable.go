@@ -27,7 +27,6 @@ type event struct {
 	ready
 }
 
-// A stream is a connection. One goroutine reads and one writes.
 type stream struct {
 	conn   net.Conn
 	number int
@@ -70,7 +69,6 @@ func (t *streams) close(number int, _ bool) {
 
 func (t *streams) end() { t.ended.Wait() }
 
-// post tells the loop what is ready; it returns false when the connection is closed.
 func (t *streams) post(s *stream, r ready) bool {
 	select {
 	case t.came <- event{s, r}:

@@ -27,7 +27,6 @@ const (
 	jitterDigits = 1
 )
 
-// dueEvery is how long a window by due time is.
 func dueEvery(p *Plan) time.Duration {
 	return max(seriesTime, (p.Duration+mostDue-1)/mostDue)
 }
@@ -94,7 +93,6 @@ func (r *recorder) answered(now int64, q *request) {
 	r.slots[i].add(slot{1, payload, at, at})
 }
 
-// publish shows what was answered to those who report progress.
 func (r *recorder) publish() {
 	r.seen.Store(r.all.requests)
 	r.seenBytes.Store(r.all.bytes)
@@ -108,7 +106,6 @@ func (r *recorder) unanswered(now int64, q *request) {
 	}
 }
 
-// waited records the latency of a request, if it was due in the time measured.
 func (r *recorder) waited(now int64, q *request) bool {
 	if q.intended < r.start || q.intended >= r.end {
 		return false
@@ -181,7 +178,6 @@ func (r *recorder) series(measured time.Duration) (list []Second, gap time.Durat
 	return list, max(gap, measured-last)
 }
 
-// distribution summarizes a histogram; nil for an empty one.
 func distribution(h *hdrhistogram.Histogram) *Distribution {
 	n := 0
 	if h != nil {

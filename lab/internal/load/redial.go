@@ -34,14 +34,12 @@ func (l *loop) broken(ctx context.Context, number int, err error) error {
 	return nil
 }
 
-// A dialed is the result of a redial: a connection for a peer, or none.
 type dialed struct {
 	peer int
 	conn net.Conn
 	err  error
 }
 
-// redial makes a connection for a peer after a delay, without blocking the loop.
 func (l *loop) redial(ctx context.Context, number int, after time.Duration) {
 	target := l.peers[number].target
 	l.dialing.Go(func() {
@@ -56,7 +54,6 @@ func (l *loop) redial(ctx context.Context, number int, after time.Duration) {
 	})
 }
 
-// reconnect takes the results of redials.
 func (l *loop) reconnect(ctx context.Context) error {
 	l.mu.Lock()
 	list := l.dialed

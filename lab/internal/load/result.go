@@ -11,7 +11,6 @@ import (
 // Schema is the version of the JSON of results.
 const Schema = 2
 
-// Kinds of results.
 const (
 	Kind       = "load"
 	PairKind   = "load-compare"

@@ -22,7 +22,6 @@ type Progress struct {
 	Errors    uint64
 }
 
-// An engine moves the requests of a session's pipelines until it is over.
 type engine interface {
 	// run returns when all pipelines are done, when ctx is done, or when the session
 	// cannot continue, with the reason.

@@ -98,7 +98,6 @@ func search(ctx context.Context, p Plan, limit Limit, step func(Step), run runFu
 	return f, nil
 }
 
-// judgeStep decides whether a limit held in a run.
 func judgeStep(r *Result, limit Limit) Step {
 	s := Step{Rate: r.Plan.Rate, Reasons: r.Reasons}
 	if r.Latency != nil {
@@ -111,7 +110,6 @@ func judgeStep(r *Result, limit Limit) Step {
 	return s
 }
 
-// A bracket narrows down the highest rate at which something holds.
 type bracket struct {
 	low, high float64 // it held, it did not; 0 when not known
 	held      int     // how often it held at low
@@ -119,7 +117,6 @@ type bracket struct {
 	next      float64 // to try
 }
 
-// note takes what came of next, and reports whether it is the rate looked for.
 func (b *bracket) note(holds bool) (found bool) {
 	switch {
 	case holds && b.next == b.low:

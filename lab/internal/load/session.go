@@ -60,10 +60,8 @@ func (s *session) now() int64 { return int64(time.Since(s.base)) }
 // latencies would be missing.
 func (s *session) drained() int64 { return s.end + int64(min(s.plan.Timeout, maxDrain)) }
 
-// maxDrain bounds that.
 const maxDrain = 10 * time.Second
 
-// fault records that requests failed, or a connection without requests.
 func (s *session) fault(err error, requests int) {
 	s.failed.Add(uint64(max(1, requests)))
 	s.mu.Lock()
@@ -113,7 +111,6 @@ func backoff(tries int) time.Duration {
 	return min(lastBackoff, firstBackoff<<min(tries, 10))
 }
 
-// tally is what an engine counts besides the figures of its recorders.
 type tally struct {
 	sent   float64 // requests that were due in the time measured, and were sent
 	late   float64 // of those, by the generator's own fault

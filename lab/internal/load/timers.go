@@ -1,6 +1,5 @@
 package load
 
-// timers are the times at which connections are due, for container/heap.
 type timers []timer
 
 type timer struct {
@@ -19,7 +18,6 @@ func (t *timers) Pop() any {
 	return last
 }
 
-// next returns the earliest time, or never.
 func (t timers) next() int64 {
 	if len(t) == 0 {
 		return never

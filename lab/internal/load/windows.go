@@ -24,7 +24,6 @@ type windows struct {
 	list   []*hdrhistogram.Histogram // nil: nothing was due
 }
 
-// record records a latency of a request that was due so long after the first window began.
 func (w *windows) record(due time.Duration, ns int64) {
 	i := int(due / w.every)
 	for len(w.list) <= i {
@@ -50,10 +49,8 @@ func (w *windows) merge(other *windows) {
 	}
 }
 
-// whole is how many windows have passed as a whole in the time measured.
 func (w *windows) whole(measured time.Duration) int { return int(measured / w.every) }
 
-// at returns a window; nil when nothing was due in it.
 func (w *windows) at(i int) *hdrhistogram.Histogram {
 	if i >= len(w.list) {
 		return nil

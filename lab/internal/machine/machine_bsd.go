@@ -4,7 +4,6 @@ package machine
 
 import "golang.org/x/sys/unix"
 
-// ask fills in what the system says.
 func (m *Machine) ask() {
 	m.Kernel, _ = unix.Sysctl("kern.osrelease")
 	// macOS has the name under the first key, the others under the second.

@@ -9,7 +9,6 @@ import (
 	"syscall"
 )
 
-// ask fills in what the system says.
 func (m *Machine) ask() {
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	processors, _ := os.ReadFile("/proc/cpuinfo")
@@ -21,7 +20,6 @@ func (m *Machine) ask() {
 	}
 }
 
-// memTotal reads the first line of /proc/meminfo, which is in KiB.
 func memTotal(info []byte) int64 {
 	first, _, _ := strings.Cut(string(info), "\n")
 	fields := strings.Fields(first)

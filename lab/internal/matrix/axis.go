@@ -19,10 +19,8 @@ type scale struct {
 	zero       string    // what 0 is called; empty where there is none
 }
 
-// maxValues bounds an axis.
 const maxValues = 32
 
-// axis makes the axis of a choice: nothing for all values, or values separated by commas.
 func (s *scale) axis(choice string, quick bool) (Axis, error) {
 	values := slices.Clone(s.all)
 	if quick {
@@ -49,7 +47,6 @@ func (s *scale) axis(choice string, quick bool) (Axis, error) {
 	return a, nil
 }
 
-// rank orders values: a rate of 0 is the highest.
 func (s *scale) rank(v float64) float64 {
 	if v == 0 && s.zero == "max" {
 		return math.Inf(1)
@@ -57,7 +54,6 @@ func (s *scale) rank(v float64) float64 {
 	return v
 }
 
-// parse reads a value as label writes it.
 func (s *scale) parse(text string) (float64, error) {
 	if s.zero != "" && (text == s.zero || text == "0") {
 		return 0, nil

@@ -11,7 +11,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/machine"
 )
 
-// Names of grids.
 const (
 	SizeConns      = "size-conns"
 	RateNetwork    = "rate-network"
@@ -101,10 +100,8 @@ var kinds = []*kind{
 	},
 }
 
-// echo answers by an engine.
 func echo(engine string) []string { return []string{"echo", "127.0.0.1:0", "--engine", engine} }
 
-// sink answers when a record is as safe as durability says.
 func sink(durability string) []string {
 	args := []string{"sink", "127.0.0.1:0", "--durability", durability}
 	if durability == "raft" {
@@ -156,7 +153,6 @@ type Choice struct {
 	Target *load.Plan
 }
 
-// Rounds unless others are chosen.
 const (
 	rounds      = 3
 	quickRounds = 2
@@ -235,7 +231,6 @@ func New(name string, c Choice) (*File, error) {
 // loopback does, since a gigabyte under way is more than the kernel likes.
 const slowest = 128 << 20
 
-// longestCell bounds that.
 const longestCell = time.Hour
 
 // plan is the load of a cell, without its target's address and its seed. A quarter of its time is the

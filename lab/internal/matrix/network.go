@@ -26,10 +26,8 @@ type network struct {
 	ending   sync.WaitGroup
 }
 
-// networkWindow is how many bytes can be under way on a connection each way.
 const networkWindow = 4 << 20
 
-// before returns the address that a network would stand before.
 func before(plan *load.Plan) (addr string, err error) {
 	targets := plan.Targets()
 	if len(targets) != 1 {
@@ -45,7 +43,6 @@ func before(plan *load.Plan) (addr string, err error) {
 	return t.Addr(), nil
 }
 
-// through starts a network before the target of a plan, and has the plan dial it.
 func through(ctx context.Context, plan *load.Plan, latency, jitter time.Duration) (*network, error) {
 	addr, err := before(plan)
 	if err != nil {
@@ -98,7 +95,6 @@ func (n *network) join(near net.Conn, seed uint64) {
 	both.Wait()
 }
 
-// close ends the network and returns when nothing of it is left.
 func (n *network) close() error {
 	n.stop()
 	err := n.listener.Close()

@@ -7,7 +7,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/machine"
 )
 
-// Kind and Schema are what the JSON of a File begins with.
 const (
 	Kind   = "matrix"
 	Schema = 2
@@ -51,7 +50,6 @@ type Figure struct {
 	More   bool   `json:"more"`   // more is better
 }
 
-// Names of figures.
 const (
 	Throughput = "throughput" // payload bytes a second
 	IOPS       = "iops"       // requests a second

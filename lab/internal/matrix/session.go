@@ -92,7 +92,6 @@ func Measure(ctx context.Context, f *File, o Options) error {
 	return nil
 }
 
-// run is one measurement. Its error ends the grid.
 func (s *session) run(ctx context.Context, c *Cell, round uint64) (Run, error) {
 	f := s.file
 	plan := f.plan(s.kind, c)
@@ -129,7 +128,6 @@ func (s *session) run(ctx context.Context, c *Cell, round uint64) (Run, error) {
 	return f.figures(result), nil
 }
 
-// server is the target of a layer: one that is started for it, or that ran already.
 func (s *session) server(ctx context.Context, layer string, plan load.Plan) (server *Server, err error) {
 	if s.file.Target != nil {
 		return &Server{Addr: plan.Target, PID: plan.PID}, nil
@@ -145,7 +143,6 @@ func (s *session) server(ctx context.Context, layer string, plan load.Plan) (ser
 	return server, nil
 }
 
-// figures takes out of a result what the grid shows.
 func (f *File) figures(r *load.Result) Run {
 	run := Run{Valid: r.Valid && r.Latency != nil, Reason: load.Texts(r.Reasons), Behind: r.Errors == 0 && r.Behind(), Requests: r.Requests, Figures: map[string]float64{}}
 	if len(r.Reasons) > 0 {
@@ -172,7 +169,6 @@ func (f *File) figures(r *load.Result) Run {
 	return run
 }
 
-// How long a process may take to listen, and to end when it is asked to.
 const (
 	startWithin = 30 * time.Second
 	endWithin   = 5 * time.Second

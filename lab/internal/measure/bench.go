@@ -18,10 +18,8 @@ import (
 // add.
 const probeTime = time.Millisecond
 
-// noRound is the reason of a scenario that was interrupted early.
 const noRound = "interrupted before the first round was complete"
 
-// A bench measures one scenario.
 type bench struct {
 	scenario *lab.Scenario
 	outcome  *Outcome
@@ -43,7 +41,6 @@ type opened struct {
 	runner lab.Runner
 }
 
-// run measures and leaves everything in the outcome.
 func (b *bench) run(ctx context.Context) {
 	b.began = time.Now()
 	err := os.Mkdir(b.dir, 0o700)
@@ -212,7 +209,6 @@ func (b *bench) round(ctx context.Context, order []int, ops int) ([]Call, error)
 	return calls, b.equal(calls, ops)
 }
 
-// equal compares the work of all variants in a round with the baseline's.
 func (b *bench) equal(calls []Call, ops int) error {
 	base := calls[b.base]
 	for i, call := range calls {
@@ -244,7 +240,6 @@ func (b *bench) close() error {
 	return errors.Join(errs...)
 }
 
-// A stopError says why a scenario cannot run on this machine, or has no figures.
 type stopError struct {
 	state  State
 	reason string

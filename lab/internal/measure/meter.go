@@ -12,7 +12,6 @@ import (
 // recorded when a run consumed bytes; more is better, unlike everything else.
 const MBPerS = "MB/s"
 
-// figures are those of ops operations, which took so long and used so much.
 func figures(ops int, wall time.Duration, used proc.Work) map[string]float64 {
 	n := float64(ops)
 	return map[string]float64{

@@ -97,7 +97,6 @@ func (o *Outcome) Measured() bool {
 	return (o.State == Done || o.State == Partial) && o.Rounds > 0
 }
 
-// drop takes the figures out of an outcome that must not have any.
 func (o *Outcome) drop(state State, reason string) {
 	o.State, o.Reason, o.Rounds = state, reason, 0
 	for i := range o.Variants {

@@ -41,7 +41,6 @@ func Read(pid int) (Reading, error) {
 	return r, nil
 }
 
-// noProcess is the number of a process that does not exist.
 type noProcess int
 
 func (e noProcess) Error() string {

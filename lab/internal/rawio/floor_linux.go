@@ -37,7 +37,6 @@ type Floor struct {
 	pieces       []piece // received and not answered
 }
 
-// piece is what one read has returned.
 type piece struct {
 	c    *Conn
 	p    []byte
@@ -163,7 +162,6 @@ func (f *Floor) accept() error {
 	}
 }
 
-// serve handles the events of a connection.
 func (c *Conn) serve(events uint32) {
 	if rest := c.unsent; len(rest) > 0 {
 		c.unsent = nil
@@ -188,7 +186,6 @@ func (c *Conn) receive(over bool) {
 	}
 }
 
-// recv returns 0 when there is nothing, and ends the connection at its end.
 func (c *Conn) recv(room []byte) int {
 	n, errno := Recv(c.fd, room)
 	if errno == unix.EAGAIN {
@@ -201,7 +198,6 @@ func (c *Conn) recv(room []byte) int {
 	return n
 }
 
-// answer answers all that was received.
 func (f *Floor) answer() {
 	for _, p := range f.pieces {
 		if !p.c.dead {

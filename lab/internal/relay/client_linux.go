@@ -33,7 +33,6 @@ var errDismissed = errors.New("relay: the server ends the stream")
 // ErrStream is the error of bytes that are no stream of the protocol.
 var ErrStream = errors.New("relay: not the protocol")
 
-// dial connects, and asks for a stream: to publish it or to view it.
 func dial(ep, tag int, to unix.Sockaddr, w *Work, stream string, publish bool) (*client, error) {
 	fd, err := rawio.Connect(to, longestWait, func(int) error { return nil })
 	if err != nil {
@@ -126,7 +125,6 @@ func (c *client) receive(buf []byte, media func(kind flv.TagType, time uint32, p
 	return c.advance(media)
 }
 
-// advance takes what was fed.
 func (c *client) advance(media func(flv.TagType, uint32, []byte) error) error {
 	for {
 		var err error
@@ -149,10 +147,8 @@ func (c *client) advance(media func(flv.TagType, uint32, []byte) error) error {
 	}
 }
 
-// ends are the codes after which there will be no stream.
 var ends = []string{"NetStream.Play.StreamNotFound", "NetStream.Play.Failed", "NetStream.Failed", "NetStream.Play.UnpublishNotify", "NetStream.Play.Stop"}
 
-// message takes a message or tag.
 func (c *client) message(media func(flv.TagType, uint32, []byte) error) error {
 	if c.flv != nil {
 		t, err := c.flv.Next()
@@ -183,7 +179,6 @@ func (c *client) message(media func(flv.TagType, uint32, []byte) error) error {
 	return nil
 }
 
-// status takes the first line of a response.
 func (c *client) status() error {
 	line, err := c.in.ReadSlice('\n')
 	if err == nil && !strings.HasPrefix(string(line), "HTTP/1.1 200") && !strings.HasPrefix(string(line), "HTTP/1.0 200") {
@@ -192,7 +187,6 @@ func (c *client) status() error {
 	return err
 }
 
-// header takes the others, up to the empty one.
 func (c *client) header() error {
 	for {
 		line, err := c.in.ReadSlice('\n')

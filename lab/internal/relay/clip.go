@@ -35,7 +35,6 @@ type Clip struct {
 	Check  uint64 // a sum over all payloads
 }
 
-// The tracks of a clip.
 const (
 	video = iota
 	audio
@@ -74,14 +73,12 @@ func (c *Clip) add(t Tag) {
 	}
 }
 
-// What a packet is.
 const (
 	other  = iota
 	setsUp // a decoder
 	media
 )
 
-// kindOf looks at the front of a payload.
 func kindOf(kind flv.TagType, p []byte) (packet int, key bool) {
 	switch kind {
 	case flv.TagVideo:
@@ -139,12 +136,10 @@ func (c *Clip) finish() error {
 	return nil
 }
 
-// every is the time from one frame to the next, on average.
 func (c *Clip) every() time.Duration {
 	return time.Duration(c.Length) * time.Millisecond / time.Duration(len(c.Media))
 }
 
-// at returns the frame that is published as the nth, from 0, and its time.
 func (c *Clip) at(n int) (t Tag, time uint32) {
 	t = c.Media[n%len(c.Media)]
 	return t, uint32(n/len(c.Media))*c.Length + t.Time

@@ -90,7 +90,6 @@ func (f *floor) serve(l *net.TCPListener, in io.Reader, out io.Writer) error {
 	return <-ended
 }
 
-// flush sends the batch to all.
 func (f *floor) flush() {
 	for _, v := range f.viewers {
 		if f.seal != nil {
@@ -123,7 +122,6 @@ func sealer() (func([]byte), error) {
 	}, nil
 }
 
-// publish passes on a message, borrowed.
 func (f *floor) publish(m *rtmp.Message) {
 	kind, payload := flv.TagType(m.Type), m.Payload.Bytes()
 	packet, _ := kindOf(kind, payload)
@@ -137,7 +135,6 @@ func (f *floor) publish(m *rtmp.Message) {
 	}
 }
 
-// frame appends a frame as viewers get it.
 func (f *floor) frame(dst []byte, kind flv.TagType, time uint32, payload []byte) []byte {
 	if f.Form == FLV {
 		return appendTag(dst, kind, time, payload)
@@ -154,7 +151,6 @@ func (f *floor) frame(dst []byte, kind flv.TagType, time uint32, payload []byte)
 	}
 }
 
-// A floorPeer is a connection to a floor.
 type floorPeer struct {
 	floor *floor
 	conn  *rawio.Conn
@@ -176,7 +172,6 @@ func (v *floorPeer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// take takes what a connection has brought.
 func (v *floorPeer) take(p []byte) error {
 	if v.next == nil {
 		return nil

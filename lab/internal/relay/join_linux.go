@@ -59,7 +59,6 @@ func (l *load) publish(clip *Clip) error {
 	return nil
 }
 
-// stream is the name of a stream.
 func (l *load) stream(n int) string {
 	if l.work.Streams == 1 {
 		return l.work.Stream
@@ -117,7 +116,6 @@ func (l *load) join() error {
 	return nil
 }
 
-// measureUnviewed measures what the server needs without viewers, when that is asked for.
 func (l *load) measureUnviewed() error {
 	if !l.work.Unviewed {
 		return nil
@@ -134,7 +132,6 @@ func (l *load) measureUnviewed() error {
 	return err
 }
 
-// connect adds a viewer.
 func (l *load) connect(to unix.Sockaddr, look bool) error {
 	asked, number := l.now(), len(l.viewers)
 	stream := number % len(l.shows)

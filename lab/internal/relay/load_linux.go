@@ -172,7 +172,6 @@ func (l *load) sendDue() (time.Duration, error) {
 	return 0, nil
 }
 
-// until calls step until done, for at most longest.
 func (l *load) until(done func() bool, longest time.Duration, what string) error {
 	for began := l.now(); !done(); {
 		if l.now()-began > longest {
@@ -185,7 +184,6 @@ func (l *load) until(done func() bool, longest time.Duration, what string) error
 	return nil
 }
 
-// pass goes on until a given time.
 func (l *load) pass(end time.Duration) error {
 	return l.until(func() bool { return l.now() >= end }, math.MaxInt64, "")
 }
@@ -245,7 +243,6 @@ func (l *load) receive(v *viewer) error {
 	return nil
 }
 
-// ends are those of all streams.
 func (l *load) ends() [][2]int {
 	ends := make([][2]int, len(l.shows))
 	for i, s := range l.shows {
@@ -254,7 +251,6 @@ func (l *load) ends() [][2]int {
 	return ends
 }
 
-// published counts the frames of all streams.
 func (l *load) published() (n int) {
 	for _, s := range l.shows {
 		n += s.count
@@ -272,7 +268,6 @@ func (l *load) behind(ends [][2]int) int {
 	return n
 }
 
-// measure runs the window, and waits for the rest of its frames.
 func (l *load) measure() (r Result, err error) {
 	l.strict = false
 	l.late = l.late[:0]

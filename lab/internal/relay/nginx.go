@@ -18,10 +18,8 @@ type Nginx struct {
 	Cork int
 }
 
-// nginxModules are where distributions have the module.
 var nginxModules = []string{"/usr/lib/nginx/modules/ngx_rtmp_module.so", "/usr/lib64/nginx/modules/ngx_rtmp_module.so", "/usr/share/nginx/modules/ngx_rtmp_module.so"}
 
-// nginxText is one worker in one process that does nothing but relay.
 const nginxText = `load_module %s;
 daemon off;
 master_process off;

@@ -2,7 +2,6 @@ package relay
 
 import "time"
 
-// The forms in which viewers take a stream.
 const (
 	RTMP = "rtmp"
 	FLV  = "flv" // over HTTP

@@ -11,7 +11,6 @@ import (
 	"github.com/sluice-go/sluice/rtmp"
 )
 
-// A sending is a frame that was published.
 type sending struct {
 	at      time.Duration // when
 	time    uint32        // in ms, as it was published
@@ -19,7 +18,6 @@ type sending struct {
 	came    [2]time.Duration // to the first viewer near, and further away; 0: not yet
 }
 
-// A show is a stream that is published, as far as it is.
 type show struct {
 	clip  *Clip
 	pub   *client
@@ -28,7 +26,6 @@ type show struct {
 	count int
 }
 
-// head sends what stands before the media.
 func (s *show) head() error {
 	for _, t := range s.clip.Head {
 		payload := t.Payload
@@ -55,13 +52,11 @@ func (s *show) send(kind flv.TagType, at uint32, payload []byte) error {
 	return err
 }
 
-// due is when the next frame is, after the first.
 func (s *show) due() time.Duration {
 	_, next := s.clip.at(s.skip + s.count)
 	return (time.Duration(next) - time.Duration(s.clip.Media[s.skip].Time)) * time.Millisecond
 }
 
-// publish notes the next frame, at a moment, and returns it with its time.
 func (s *show) publish(now time.Duration) (t Tag, at uint32) {
 	t, at = s.clip.at(s.skip + s.count)
 	if s.count == 0 {
@@ -87,10 +82,8 @@ func (s *show) find(which int, time uint32, expected int) int {
 	return -1
 }
 
-// ends are the numbers of the frames that will be sent next.
 func (s *show) ends() [2]int { return [2]int{len(s.sent[video]), len(s.sent[audio])} }
 
-// A tally adds up what all viewers get.
 type tally struct {
 	now       time.Duration // when what is fed was read
 	from, to  time.Duration // frames sent in between count for the lag
@@ -119,7 +112,6 @@ type viewer struct {
 	key   time.Duration // when the first key frame was complete; 0: not yet
 }
 
-// odd notes a frame that is not what was published.
 func (v *viewer) odd(format string, args ...any) error {
 	if v.tally.oddities++; v.tally.oddities == 1 {
 		v.tally.oddity = fmt.Sprintf(format, args...)
@@ -127,7 +119,6 @@ func (v *viewer) odd(format string, args ...any) error {
 	return nil
 }
 
-// take takes a message, borrowed.
 func (v *viewer) take(kind flv.TagType, at uint32, payload []byte) error {
 	packet, key := kindOf(kind, payload)
 	if packet != media {
@@ -171,7 +162,6 @@ func (v *viewer) behind(ends [2]int) bool {
 	return v.tracks[video].next < ends[video] || v.tracks[audio].next < ends[audio]
 }
 
-// lost is how many frames below the ends are missing, of those after the first.
 func (v *viewer) lost(ends [2]int) int {
 	n := 0
 	for which, tr := range v.tracks {

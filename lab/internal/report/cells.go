@@ -11,7 +11,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
-// barCell and rangeCell are a ratio, with a bar on the page, and its interval.
 func barCell(in *stats.Interval) document.Cell {
 	return document.Cell{Text: units.Ratio(in.Median), Bar: &document.Bar{Median: in.Median, Lo: in.Lo, Hi: in.Hi}}
 }
@@ -42,7 +41,6 @@ func valueText(t TargetResult, v float64) string {
 	return units.Figure(v, t.Metric)
 }
 
-// ordered sorts metrics by name, some of them before the others and some behind.
 func ordered(metrics, first, last []string) {
 	rank := func(name string) int {
 		if i := slices.Index(first, name); i >= 0 {
@@ -53,7 +51,6 @@ func ordered(metrics, first, last []string) {
 	slices.SortFunc(metrics, func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b)) })
 }
 
-// metricLabel names a metric for a table's head: what of what.
 func metricLabel(metric, op string) string {
 	if op == "" {
 		op = "op"

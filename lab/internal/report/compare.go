@@ -127,7 +127,6 @@ func compare(earlier, later *Result, o Options) (*Comparison, error) {
 	return c, nil
 }
 
-// comparable finds what speaks against comparing, and notes other differences.
 func (c *Comparison) comparable(earlier, later *Result) error {
 	switch {
 	case earlier.Kind != later.Kind:
@@ -235,7 +234,6 @@ func (c *Comparison) samples(was, is *Group) {
 	}
 }
 
-// window is the change of the one window of a later run that stands out most.
 func window(ch Change, earlier, later []float64) Change {
 	ch.earlier, ch.later, ch.window = earlier, later, true
 	at, out := stats.Outlier(earlier, later, !ch.More, leastWindow)

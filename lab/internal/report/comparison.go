@@ -44,7 +44,6 @@ func (c *Comparison) Items() []document.Item {
 		&document.Fold{Title: "What counts as a difference", Items: []document.Item{document.Say(c.Rule)}})
 }
 
-// mostBeside is how many rows of a comparison are shown.
 const mostBeside = 2_000
 
 func (ch *Change) row() document.Row {

@@ -51,7 +51,6 @@ func Diagnosis(d *diagnose.Diagnosis) []document.Item {
 	return append(items, &document.Para{Mark: mark, MarkStyle: document.Bold, Text: text})
 }
 
-// diagnosisVerdict is the verdict of a diagnosis in words, with what to set off in it.
 func diagnosisVerdict(d *diagnose.Diagnosis) (mark, text string) {
 	switch d.Verdict() {
 	case diagnose.Found:
@@ -82,7 +81,6 @@ func lookedAt(e *evidence.Evidence) []string {
 	return words
 }
 
-// byReason joins the names that have one reason, in the order of the reasons.
 func byReason[T any](list []T, split func(T) (why, name string)) iter.Seq2[string, string] {
 	var order []string
 	names := map[string][]string{}
@@ -142,7 +140,6 @@ func flames(e *evidence.Evidence, id string) []document.Item {
 	return open
 }
 
-// stacks are those of a profile with the outermost function first.
 func stacks(p *evidence.Profile) iter.Seq2[float64, []string] {
 	return func(yield func(float64, []string) bool) {
 		var names []string

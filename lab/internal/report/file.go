@@ -27,7 +27,6 @@ type File struct {
 	Scenarios []measure.Outcome `json:"scenarios"`
 }
 
-// saved is the written form: the file with what is derived from it.
 type saved struct {
 	*File
 	Summaries []Summary `json:"summaries"`
@@ -40,7 +39,6 @@ func (f *File) Save(w io.Writer) error {
 	return encoder.Encode(saved{f, f.Summaries()})
 }
 
-// check checks the names in a file that was read.
 func (f *File) check() error {
 	for i := range f.Scenarios {
 		o := &f.Scenarios[i]

@@ -155,7 +155,6 @@ func windowRange(r *load.Result) string {
 	return fmt.Sprintf("; by the second %s to %s", units.Rate(low), units.Rate(high))
 }
 
-// latency has a row for each distribution there is.
 func latency(r *load.Result) []document.Item {
 	if r.Latency == nil {
 		return nil
@@ -200,7 +199,6 @@ func doubtful(late float64) string {
 	return ""
 }
 
-// advice is what to try, by why a run is invalid.
 var advice = map[load.Code]string{
 	load.TargetBehind:    "a lower --rate, more --conns or a greater --iodepth",
 	load.RepliesFailed:   "what the target logs; whether the requests are what it wants",

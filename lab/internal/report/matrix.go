@@ -46,7 +46,6 @@ func MatrixResult(f *matrix.File, figures int) []document.Item {
 	return append(items, document.Note(noiseText(f)))
 }
 
-// heatmap is a table that says each value in words and, on a page, in colour.
 func heatmap(f *matrix.File, layer int, figure *matrix.Figure, caption string, used marks) *document.Table {
 	better := "less is better"
 	if figure.More {
@@ -162,7 +161,6 @@ func heatStep(v, lo, hi float64) int {
 	return min(heatSteps-1, max(0, int(part*heatSteps)))
 }
 
-// marks are those that were used, with what they mean.
 type marks map[string]string
 
 func (m marks) legend() []document.Item {

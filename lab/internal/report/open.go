@@ -15,7 +15,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/matrix"
 )
 
-// Kinds of results that Read knows. Those of bench have no kind in their JSON.
 const (
 	KindBench     = "bench"
 	KindLoad      = load.Kind
@@ -25,7 +24,6 @@ const (
 	KindSearch    = load.SearchKind
 )
 
-// mostRead is how much of a results file is read, in bytes: more is no JSON then.
 const mostRead = 256 << 20
 
 // A Result is one results file of any kind. Just one of the pointers is set, the
@@ -64,7 +62,6 @@ func Open(path string) (*Result, error) {
 	return r, nil
 }
 
-// kinds are what to read a result into, by its kind, with the version that is known.
 var kinds = map[string]struct {
 	schema int
 	into   func(*Result) any
@@ -107,7 +104,6 @@ func Read(r io.Reader, name string) (*Result, error) {
 	return result, nil
 }
 
-// check checks what was read, and derives what is not in the file.
 func (r *Result) check() error {
 	switch {
 	case r.Bench != nil:

@@ -66,7 +66,6 @@ func writeReport(w io.Writer, results []*Result, compared *Comparison) error {
 	return p.Write(w)
 }
 
-// show fills in the section of a result, and returns what came of it, and of what.
 func (r *Result) show(section *document.Section) (verdict document.Cell, about string) {
 	switch {
 	case r.Bench != nil:

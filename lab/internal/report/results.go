@@ -12,7 +12,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
-// recorded is one line of a table of results, with a cell for each processor.
 type recorded struct {
 	about []string
 	cells map[string]string
@@ -73,7 +72,6 @@ func WriteResults(w io.Writer, results []*Result) error {
 	return err
 }
 
-// benchRecords has a record for each target of a scenario or, without targets, for each variant.
 func benchRecords(o *measure.Outcome, add func(cell string, about ...string)) {
 	s := Summarize(o)
 	if !o.Measured() {
@@ -101,7 +99,6 @@ func benchRecords(o *measure.Outcome, add func(cell string, about ...string)) {
 	}
 }
 
-// escaped keeps a text within its cell of a table.
 func escaped(text string) string {
 	return strings.NewReplacer("|", `\|`, "`", "'", "<", "&lt;").Replace(document.OneLine(text))
 }

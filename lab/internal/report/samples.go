@@ -51,7 +51,6 @@ const (
 	Counted
 )
 
-// ratioUnit is the unit of a ratio.
 const ratioUnit = "ratio"
 
 // A Group is the samples of one thing: a variant, a run of load, a cell.
@@ -75,7 +74,6 @@ func (r *Result) Groups() []Group {
 	return nil // grids, ratios, rates that were tried, and findings
 }
 
-// one adds a figure that there is a single value of; none where it is 0.
 func (g *Group) one(figure, unit string, role Role, value float64) {
 	if value > 0 {
 		g.Samples = append(g.Samples, Sample{Figure: figure, Unit: unit, Values: []float64{value}, Role: role, Note: "a single value"})
@@ -125,10 +123,8 @@ func variantGroup(o *measure.Outcome, v *measure.Variant) Group {
 	return g
 }
 
-// firstUnits is the order in which go test prints the common ones.
 var firstUnits = []string{lab.NsPerOp, measure.MBPerS, lab.BytesPerOp, lab.AllocsPerOp}
 
-// moreIsBetter reports by its unit whether a higher figure of bench is better.
 func moreIsBetter(metric string) bool { return len(metric) > 2 && metric[len(metric)-2:] == "/s" }
 
 // loadGroup has a value of throughput, requests and P99 for each window. A figure with
@@ -178,13 +174,10 @@ func loadGroup(r *load.Result) Group {
 	return g
 }
 
-// leastLatency is how much a load's latency must differ to count.
 const leastLatency = 0.6
 
-// leastFailed is the share of failed requests that counts.
 const leastFailed = 0.001
 
-// failedUnit is per cent.
 const failedUnit = "failed-%"
 
 // leastRate is how much a load's rate must differ to count: little in an open loop,
@@ -228,8 +221,6 @@ func plain(value float64) string {
 	return strconv.FormatFloat(short, 'f', -1, 64)
 }
 
-// capital makes the name one of a benchmark function, which starts with an
-// upper-case letter.
 func capital(name string) string {
 	first, size := utf8.DecodeRuneInString(name)
 	return part(string(unicode.ToUpper(first)) + name[size:])

@@ -28,7 +28,6 @@ const (
 	OnBound   Why = "on-bound"   // the interval has the bound in it
 )
 
-// whyTexts are the words for the codes.
 var whyTexts = map[Why]string{NoFigure: "nothing was measured", FewRounds: "too few rounds", OnBound: "the bound is within the interval"}
 
 // A TargetResult is a target with the figure that it was compared with.
@@ -111,7 +110,6 @@ func (t TargetResult) Promise() string {
 	return fmt.Sprintf("%s: %s%s %s of %s", t.Variant, what, side, units.Ratio(bound), t.Against)
 }
 
-// bound is the bound of a target, and whether a figure has to stay below it.
 func bound(t lab.Target) (value float64, below bool) {
 	if t.AtLeast > 0 {
 		return t.AtLeast, false

@@ -10,7 +10,6 @@ import (
 
 var _ = register(120, budgetGroup)
 
-// budgetGroup has more readers than a budget has room for.
 func budgetGroup() []lab.Scenario {
 	few := budgetScenario(64, 1<<20, 100_000)
 	few.Targets = append(few.Targets,

@@ -15,14 +15,12 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// The figures of the budget scenarios.
 const (
 	framesPerS   = "frames/s"
 	leastMedian  = "least/median"  // frames of the reader that got fewest, to the median reader's
 	budgetErrors = "budget-errors" // calls of a round that ended with mem.ErrBudget
 )
 
-// budgetFrame is the payload of a frame in bytes.
 const budgetFrame = 16 << 10
 
 // contestTime bounds a round in which the readers get next to nothing. Its
@@ -112,7 +110,6 @@ func (x *contest) Run(ops int) (out lab.Sample, err error) {
 	return out, nil
 }
 
-// figures checks what each reader got against the stream, and compares the readers.
 func (x *contest) figures() (map[string]float64, error) {
 	var counts []int
 	refused := 0
@@ -137,7 +134,6 @@ func (x *contest) Close() error {
 	return x.remote.hangUp()
 }
 
-// A contestant is one reader and what it got in a round.
 type contestant struct {
 	place
 	r       *sluice.BufReader
@@ -147,7 +143,6 @@ type contestant struct {
 	refused int
 }
 
-// read reads frames until the round is over.
 func (c *contestant) read(x *contest) error {
 	// A wait for memory does not see the deadline of its connection everywhere.
 	c.r.SetContext(x.ctx)
@@ -171,7 +166,6 @@ func (c *contestant) read(x *contest) error {
 	}
 }
 
-// frame reads a frame, or goes on with the one that it could not read before.
 func (c *contestant) frame() (uint64, error) {
 	if c.size < 0 {
 		n, err := c.r.ReadBE32(frameHead)

@@ -16,7 +16,6 @@ import (
 // a way that leaves the pipe open.
 const childLife = 30 * time.Minute
 
-// lineOf waits for the next line that a child says.
 func lineOf(c *child.Process) (string, error) {
 	s, err := c.Line(context.Background(), 0)
 	if err != nil {
@@ -25,12 +24,10 @@ func lineOf(c *child.Process) (string, error) {
 	return s, nil
 }
 
-// listenLocal listens on a free port of the loopback interface.
 func listenLocal() (*net.TCPListener, error) {
 	return net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 }
 
-// loopback returns both ends of a TCP connection.
 func loopback() (here, there *net.TCPConn, err error) {
 	l, err := listenLocal()
 	if err != nil {
@@ -40,7 +37,6 @@ func loopback() (here, there *net.TCPConn, err error) {
 	return connected(l)
 }
 
-// connected returns both ends of a new connection to l.
 func connected(l *net.TCPListener) (here, there *net.TCPConn, err error) {
 	if there, err = net.DialTCP("tcp4", nil, l.Addr().(*net.TCPAddr)); err != nil {
 		return nil, nil, err
@@ -51,7 +47,6 @@ func connected(l *net.TCPListener) (here, there *net.TCPConn, err error) {
 	return here, there, err
 }
 
-// acceptFrom waits for one connection from c.
 func acceptFrom(l *net.TCPListener, c *child.Process) (*net.TCPConn, error) {
 	l.SetDeadline(time.Now().Add(child.Within))
 	stop := make(chan struct{})

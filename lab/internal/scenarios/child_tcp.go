@@ -33,7 +33,6 @@ type tcpWork struct {
 	Conns int
 }
 
-// begin makes this process a child on one processor: the rest is for its parent.
 func (w tcpWork) begin() (*stream, error) {
 	if w.Conns < 1 || w.Kind.Lo < 1 || w.Kind.Hi < w.Kind.Lo || w.Kind.Hi > ringSize {
 		return nil, fmt.Errorf("scenarios: %+v is no work for a child", w)
@@ -75,7 +74,6 @@ var tcpWriter = registerChild("tcp-writer", func(w tcpWork) error {
 	return err
 })
 
-// writeAll writes s until that fails.
 func writeAll(conn net.Conn, s *stream) error {
 	for {
 		for rest := s.ring; len(rest) > 0; {
@@ -100,14 +98,11 @@ func unlessHungUp(err error) error {
 	return err
 }
 
-// A remote is connections on which a child writes a stream.
 type remote struct {
 	conns []*net.TCPConn
 	child *child.Process
 }
 
-// dialRemote starts a child that writes a stream on so many
-// connections, and returns when they are there.
 func dialRemote(self string, kind frameKind, connections int) (*remote, error) {
 	l, err := listenLocal()
 	if err != nil {
@@ -132,7 +127,6 @@ func dialRemote(self string, kind frameKind, connections int) (*remote, error) {
 	return r, nil
 }
 
-// hangUp closes the connections and ends the child.
 func (r *remote) hangUp() error {
 	var errs []error
 	for _, conn := range r.conns {
@@ -176,7 +170,6 @@ var tcpReader = registerChild("tcp-reader", func(w tcpWork) error {
 	}
 })
 
-// expect reads n units from that one on, and compares every byte.
 func expect(src io.Reader, s *stream, unit, n int, buf []byte) error {
 	at := s.ends[unit]
 	for left := s.size(unit, n); left > 0; {

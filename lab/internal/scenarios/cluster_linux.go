@@ -14,7 +14,6 @@ const idleCPU = "idle-cpu" // part of a processor that a server uses with nothin
 
 var _ = register(224, clusterGroup)
 
-// clusterGroup asks what it costs that a stream comes from another node.
 func clusterGroup() []lab.Scenario {
 	many, pairs := relayWork{Form: relay.FLV, Viewers: 200}, relayWork{Form: relay.FLV, Viewers: 10, Window: 4 * time.Second, Hop: true}
 	// The number of streams is odd, so that the viewers of each are at all edges in turn. What the
@@ -61,7 +60,6 @@ func clusterScenario(name, title, metric string, targets []lab.Target, variants 
 	return sc
 }
 
-// Who is measured and where viewers are.
 const (
 	atEdges  = iota // the last node, with all viewers
 	atOrigin        // the first node, with all viewers
@@ -113,7 +111,6 @@ func clusterServer(edges, what int, flags ...string) relayServer {
 	}
 }
 
-// idleServer is a server that nothing connects to.
 func idleServer(name, about string, s relayServer) lab.Variant {
 	return lab.Variant{Name: name, About: about, Open: func(env lab.Env) (lab.Runner, error) {
 		r := &relayRunner{env: env, server: s}

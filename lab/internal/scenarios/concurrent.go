@@ -11,7 +11,6 @@ import (
 
 var _ = register(25, concurrentGroup)
 
-// readersPerCPU is how many goroutines read at the same time for each processor.
 const readersPerCPU = 4
 
 // concurrentGroup reads many streams at once, each by a goroutine, as a server does: alone,
@@ -51,7 +50,6 @@ func concurrentGroup() []lab.Scenario {
 // or not, as memory happened to lie.
 const apart = 8
 
-// newReaders walks the same bytes from places spread over them, each by a goroutine.
 func newReaders(env lab.Env, w way) (lab.Runner, error) {
 	s, sizes := shortFrames(env), netsim.Draw(netsim.Normal, env.Seed)
 	all := make([]*walker, readersPerCPU*runtime.GOMAXPROCS(0)*apart)

@@ -8,7 +8,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/machine"
 )
 
-// many is a message under way on each of many connections.
 var many = echoWork{size: 128, conns: 1000}
 
 // What the README promises of echo is run early.
@@ -28,7 +27,6 @@ var _ = register(13, func() []lab.Scenario {
 
 var _ = register(210, echoGroup)
 
-// echoGroup has servers echo what a client on another processor sends.
 func echoGroup() []lab.Scenario {
 	paced := many
 	paced.rate = 20_000

@@ -20,7 +20,6 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// manySize is the bytes of a frame for many.
 const manySize = 16 << 10
 
 func echoToMany() lab.Scenario {

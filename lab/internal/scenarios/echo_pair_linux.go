@@ -32,7 +32,6 @@ type echoPair struct {
 	server, client *child.Process
 }
 
-// newEchoPair starts both. There is no connection between them yet.
 func newEchoPair(env lab.Env, name string, size int) (*echoPair, error) {
 	s, err := echobench.Lookup(name)
 	if err != nil {
@@ -61,7 +60,6 @@ func newEchoPair(env lab.Env, name string, size int) (*echoPair, error) {
 	return p, nil
 }
 
-// onProcessor has start, and the process that it starts, bound to one processor.
 func onProcessor[T any](cpu int, start func() (T, error)) (v T, err error) {
 	err = echobench.OnProcessor(cpu, func() (err error) {
 		v, err = start()
@@ -70,7 +68,6 @@ func onProcessor[T any](cpu int, start func() (T, error)) (v T, err error) {
 	return v, err
 }
 
-// closed closes the pair, because of err.
 func (p *echoPair) closed(err error) error {
 	p.close()
 	return err
@@ -85,7 +82,6 @@ func (p *echoPair) close() error {
 	return nil
 }
 
-// ask says a line to a child and returns what it answers.
 func ask(c *child.Process, question string) (string, error) {
 	if err := c.Tell(question); err != nil {
 		return "", fmt.Errorf("scenarios: %w", err)
@@ -97,7 +93,6 @@ func ask(c *child.Process, question string) (string, error) {
 	return answer, nil
 }
 
-// askFor is ask of a child that answers with JSON.
 func askFor[T any](c *child.Process, question string) (v T, err error) {
 	line, err := ask(c, question)
 	if err != nil {
@@ -109,7 +104,6 @@ func askFor[T any](c *child.Process, question string) (v T, err error) {
 	return v, nil
 }
 
-// do has the client do something.
 func (p *echoPair) do(what string, numbers ...int) (echobench.Result, error) {
 	for _, n := range numbers {
 		what += " " + strconv.Itoa(n)
@@ -117,12 +111,10 @@ func (p *echoPair) do(what string, numbers ...int) (echobench.Result, error) {
 	return askFor[echobench.Result](p.client, what)
 }
 
-// usage asks the server.
 func (p *echoPair) usage() (proc.Usage, error) {
 	return askFor[proc.Usage](p.server, "usage")
 }
 
-// hangUp closes the client's connections and waits until the server has seen it.
 func (p *echoPair) hangUp() error {
 	if _, err := p.do("hangup"); err != nil {
 		return err
@@ -131,8 +123,6 @@ func (p *echoPair) hangUp() error {
 	return err
 }
 
-// during returns the result of the client's work, and what the server used
-// meanwhile.
 func (p *echoPair) during(work func() (echobench.Result, error)) (echobench.Result, proc.Work, error) {
 	before, err := p.usage()
 	if err != nil {
@@ -146,7 +136,6 @@ func (p *echoPair) during(work func() (echobench.Result, error)) (echobench.Resu
 	return r, before.To(after), err
 }
 
-// echoFigures are what both sides of a work of that many operations say of it.
 func echoFigures(r echobench.Result, s proc.Work, ops int) map[string]float64 {
 	n := float64(ops)
 	return map[string]float64{
@@ -165,7 +154,6 @@ type echoServerWork struct {
 	Size   int
 }
 
-// echoServer echoes, in the way of a name.
 var echoServer = registerChild("echo-server", func(w echoServerWork) error {
 	s, err := echobench.Lookup(w.Server)
 	if err != nil {
@@ -181,7 +169,6 @@ type echoClientWork struct {
 	TLS  bool
 }
 
-// echoClient sends to an echo server, as commands on standard input say.
 var echoClient = registerChild("echo-client", func(w echoClientWork) error {
 	return echobench.HostClient(w.Addr, w.Size, w.Seed, w.TLS, os.Stdin, os.Stdout)
 })

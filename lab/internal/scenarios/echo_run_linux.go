@@ -11,7 +11,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
-// echoWork is a work on connections that stay open from round to round.
 type echoWork struct {
 	size  int // of a message, in bytes
 	conns int // connections
@@ -20,7 +19,6 @@ type echoWork struct {
 	latency bool
 }
 
-// open starts a server and a client and opens the connections.
 func (w echoWork) open(env lab.Env, server string) (lab.Runner, error) {
 	p, err := newEchoPair(env, server, w.size)
 	if err != nil {
@@ -61,10 +59,8 @@ func (w echoWork) run(p *echoPair, ops int) (lab.Sample, error) {
 	return sample, nil
 }
 
-// echoWaveRounds is how many messages follow the first on each connection.
 const echoWaveRounds = 10
 
-// newEchoWave opens its connections in each operation.
 func newEchoWave(env lab.Env, server string, conns int) (lab.Runner, error) {
 	p, err := newEchoPair(env, server, 1<<10)
 	if err != nil {
@@ -109,7 +105,6 @@ const (
 	connCount = "connections"
 )
 
-// idleWork is connections that have echoed a message and wait.
 type idleWork struct {
 	question string // what the server is asked for: its bytes
 	figure   string // those of a connection
@@ -146,7 +141,6 @@ func newIdle(env lab.Env, server string, w idleWork) (lab.Runner, error) {
 	}}, nil
 }
 
-// count connects and returns by how many bytes the server grew.
 func (w idleWork) count(env lab.Env, server string) (result echobench.Result, grown int64, err error) {
 	p, err := newEchoPair(env, server, w.size)
 	if err != nil {
@@ -188,7 +182,6 @@ func echoScenario(name, title, op, metric, baseline string, ops int, open func(l
 	return sc
 }
 
-// scaled is how many connections env is for.
 func scaled(env lab.Env, full, normal, quick int) int {
 	switch {
 	case env.Full:

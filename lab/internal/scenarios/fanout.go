@@ -29,7 +29,6 @@ var (
 
 var _ = register(11, fanoutGroup)
 
-// fanoutGroup hands each frame to three keepers, and to many.
 func fanoutGroup() []lab.Scenario {
 	bound := fewBounds()
 	one := fanScenario("one-goroutine", "three keepers, each of which keeps the last 100, all in one goroutine"+bound.note, 50_000,

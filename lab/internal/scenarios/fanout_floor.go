@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 )
 
-// readBuffer is the size of the bufio.Reader in front of the pools.
 const readBuffer = 64 << 10
 
 const (
@@ -19,7 +18,6 @@ const (
 	floorFrames = 1 << 10
 )
 
-// inPlace is a frame where it was read, with the count of its holders.
 type inPlace struct {
 	refs int32 // set while one goroutine knows the frame, then changed atomically
 	b    []byte

@@ -6,7 +6,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
 
-// A fan reads frames and gives references to them, which are T, to keepers.
 type fan[T any] struct {
 	// next reads a frame and fills refs with references to it.
 	next func(refs []T) error
@@ -18,10 +17,8 @@ type fan[T any] struct {
 	end  func()
 }
 
-// A crowd is how many keepers there are, and how many frames each of them keeps.
 type crowd struct{ keepers, depth int }
 
-// keeping is the keepers of one goroutine. All of them stand at the same frame.
 type keeping[T any] struct {
 	f        *fan[T]
 	keep     [][]T
@@ -53,7 +50,6 @@ func (k *keeping[T]) take(refs []T) (sum uint64) {
 	return sum
 }
 
-// empty lets go all that is kept, from the oldest on.
 func (k *keeping[T]) empty() {
 	for _, ring := range k.keep {
 		for i := range k.held {
@@ -63,7 +59,6 @@ func (k *keeping[T]) empty() {
 	k.held = 0
 }
 
-// together has all keepers in one goroutine.
 func together[T any](f *fan[T], c crowd) (walk, func()) {
 	k := newKeeping(f, c)
 	refs := make([]T, c.keepers)
@@ -85,7 +80,6 @@ func together[T any](f *fan[T], c crowd) (walk, func()) {
 // channel, in which so many batches wait at most.
 type handing struct{ goroutines, batch, waiting int }
 
-// A part is the keepers of one goroutine.
 type part[T any] struct {
 	keeping[T]
 	from int // the first of its keepers
@@ -94,7 +88,6 @@ type part[T any] struct {
 	_    [aLine]byte
 }
 
-// apiece has keepers that are spread over goroutines.
 func apiece[T any](f *fan[T], c crowd, h handing) (walk, func()) {
 	// Two more than wait: one is filled, and each receiver may look at one.
 	batches := make([][]T, h.waiting+2)
@@ -168,7 +161,6 @@ func apiece[T any](f *fan[T], c crowd, h handing) (walk, func()) {
 		}
 }
 
-// newFanRunner runs a fan whose keepers are full.
 func newFanRunner(w walk, end func(), s *stream, c crowd) (lab.Runner, error) {
 	if sum, err := w(c.depth); err != nil || sum != 0 {
 		end()

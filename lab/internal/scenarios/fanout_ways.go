@@ -11,17 +11,14 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// A fanOpen opens a fan and its keepers: a walk, and its end.
 type fanOpen func(io.Reader) (walk, func())
 
-// A fanWay is a way to let several receivers have the same frame.
 type fanWay struct {
 	name, about string
 	together    func(crowd) fanOpen
 	apiece      func(crowd, handing) fanOpen
 }
 
-// newFanWay makes a way of a fan whose references are T.
 func newFanWay[T any](name, about string, open func(io.Reader) *fan[T]) fanWay {
 	return fanWay{
 		name, about,
@@ -47,7 +44,6 @@ var fanWays = []fanWay{
 // which would take most of the time there is.
 var wideWays = fanWays[1:]
 
-// frameSize consumes a header and returns the size of the payload.
 func frameSize(r *bufio.Reader) (int, error) {
 	h, err := r.Peek(frameHead)
 	if err != nil {
@@ -58,7 +54,6 @@ func frameSize(r *bufio.Reader) (int, error) {
 	return n, err
 }
 
-// copyFan leaves memory to the collector.
 func copyFan(src io.Reader) *fan[[]byte] {
 	r := bufio.NewReaderSize(src, readBuffer)
 	return &fan[[]byte]{
@@ -89,7 +84,6 @@ func copyFan(src io.Reader) *fan[[]byte] {
 	}
 }
 
-// counted is a buffer that goes back to its pool with the last reference.
 type counted struct {
 	refs atomic.Int32
 	b    []byte
@@ -141,7 +135,6 @@ func pooledFan(src io.Reader) *fan[*counted] {
 	}
 }
 
-// bufFan keeps what was read where it was read.
 func bufFan(src io.Reader, a *mem.Allocator) *fan[mem.Buf] {
 	r := &sluice.BufReader{Allocator: a}
 	r.Reset(src)

@@ -20,7 +20,6 @@ import (
 
 var _ = register(150, filesGroup)
 
-// syscallsPerOp is the number of reads or writes that reached the file for each frame.
 const syscallsPerOp = "syscalls/op"
 
 func filesGroup() []lab.Scenario {
@@ -64,7 +63,6 @@ func filesGroup() []lab.Scenario {
 	}}
 }
 
-// readFullWays read frames by io.ReadFull into one buffer that is used again and again.
 var readFullWays = []way{
 	{"readfull", "io.ReadFull straight from the file: a read for the header and one for the payload", func(src io.Reader, p place) (walk, func()) {
 		return readFull(src, p.s.max), nil
@@ -153,7 +151,6 @@ func (f *frameFile) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
-// counted adds the calls of a run to its sample.
 func (f *frameFile) counted(run func(ops int) (lab.Sample, error)) lab.Runner {
 	return runner{func(ops int) (lab.Sample, error) {
 		f.calls = 0
@@ -163,7 +160,6 @@ func (f *frameFile) counted(run func(ops int) (lab.Sample, error)) lab.Runner {
 	}, f.Close}
 }
 
-// readFile walks a file of frames.
 func readFile(env lab.Env, w way) (lab.Runner, error) {
 	f, s, err := createFrames(env)
 	if err != nil {

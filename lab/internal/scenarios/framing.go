@@ -9,7 +9,6 @@ import (
 	"github.com/sluice-go/sluice/netsim"
 )
 
-// allFrames are the ways to read frames, the floor first.
 var allFrames = slices.Concat(plainWays, []way{bufioxWay}, ourWays)
 
 // shortFrames are the frames of the in-memory scenarios: 256 up to 1,024
@@ -46,7 +45,6 @@ func framingGroup() []lab.Scenario {
 	return group
 }
 
-// framing is a scenario of walks over frames from memory.
 func framing(name, title string, ways []way, cond netsim.Condition, frames func(lab.Env) *stream) lab.Scenario {
 	return lab.Scenario{
 		Name:     "framing/" + name,
@@ -58,7 +56,6 @@ func framing(name, title string, ways []way, cond netsim.Condition, frames func(
 	}
 }
 
-// fromMemory opens a source of frames in pieces as a network brings them.
 func fromMemory(frames func(lab.Env) *stream, cond netsim.Condition) func(lab.Env) (io.Reader, *stream, func() error, error) {
 	return func(env lab.Env) (io.Reader, *stream, func() error, error) {
 		s := frames(env)

@@ -33,12 +33,10 @@ func machineGroup() []lab.Scenario {
 	}
 }
 
-// machineScenario has the first variant as its baseline.
 func machineScenario(name, title, op string, ops int, variants ...lab.Variant) lab.Scenario {
 	return lab.Scenario{Name: "machine/" + name, Title: title, Op: op, Metric: lab.NsPerOp, Baseline: variants[0].Name, Ops: ops, Variants: variants}
 }
 
-// machineVariant is a variant whose work comes to a sum.
 func machineVariant(name, about string, open func() (run func(ops int) (lab.Sample, error), close func() error, err error)) lab.Variant {
 	return lab.Variant{Name: name, About: about, Open: func(lab.Env) (lab.Runner, error) {
 		run, end, err := open()
@@ -46,7 +44,6 @@ func machineVariant(name, about string, open func() (run func(ops int) (lab.Samp
 	}}
 }
 
-// counters are two words of one array and the goroutines that add to them.
 func counters(name, about string, apart int) lab.Variant {
 	return machineVariant(name, about, func() (func(int) (lab.Sample, error), func() error, error) {
 		words, step := make([]atomic.Uint64, 4096/8), apart/8 // an array of this size starts on a line of its own
@@ -65,7 +62,6 @@ func counters(name, about string, apart int) lab.Variant {
 	})
 }
 
-// wordAt adds to a word so many bytes after the start of a page.
 func wordAt(name, about string, at int) lab.Variant {
 	return machineVariant(name, about, func() (func(int) (lab.Sample, error), func() error, error) {
 		const page = 4096

@@ -96,7 +96,6 @@ func descriptor(conn syscall.Conn) (fd int, err error) {
 	return fd, err
 }
 
-// wakeUps has two threads, each on its processor, wake each other.
 func wakeUps() (func(int) (lab.Sample, error), func() error, error) {
 	here, there, err := echobench.Processors()
 	if err != nil {

@@ -33,7 +33,6 @@ func neighboursGroup() []lab.Scenario {
 	}}
 }
 
-// pairsAtOnce is how many pairs are timed together: a few microseconds.
 const pairsAtOnce = 128
 
 // holders are two goroutines that do the same at once. Their figure is of the
@@ -112,7 +111,6 @@ func (h *holders) run(ops int) (lab.Sample, error) {
 	return lab.Sample{Bytes: int64(n), Check: n, Figures: figures}, err
 }
 
-// neighbourSize is the payload of each of the frames in bytes.
 const neighbourSize = 512
 
 func newCountedPair(lab.Env) (lab.Runner, error) {

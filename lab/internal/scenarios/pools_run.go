@@ -6,13 +6,11 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
 
-// A poolKind is one pool under comparison.
 type poolKind struct {
 	name, about string
 	open        func(size int) poolWork
 }
 
-// poolWork is what a pool of one size does in each of the ways of using it.
 type poolWork struct {
 	// pair gets and gives back n buffers one after the other, safe for
 	// several goroutines at once. Its loop is written out for each pool, so that no
@@ -22,13 +20,11 @@ type poolWork struct {
 	across func() lab.Runner
 }
 
-// touch writes both ends of the i-th buffer, which was just got.
 func touch(b []byte, i int) {
 	b[0] = byte(i) | 1
 	b[len(b)-1] = byte(i >> 8)
 }
 
-// ends reads them again before the buffer goes back.
 func ends(b []byte) uint64 { return uint64(b[0]) + uint64(b[len(b)-1]) }
 
 func (k poolKind) alone(size int) lab.Runner {
@@ -61,7 +57,6 @@ func (k poolKind) parallel(size int) lab.Runner {
 
 func (k poolKind) across(size int) lab.Runner { return k.open(size).across() }
 
-// acrossBatches is how many batches of buffers are on the way to the other goroutine.
 const acrossBatches = 4
 
 // acrossBatch is how many buffers are in one: at most 32 MiB are on the way.

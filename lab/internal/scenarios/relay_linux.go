@@ -20,7 +20,6 @@ const (
 
 var _ = register(220, relayGroup)
 
-// relayGroup has relays send live streams to viewers on another processor.
 func relayGroup() []lab.Scenario {
 	return []lab.Scenario{
 		relayLive(relay.RTMP, 200),
@@ -51,7 +50,6 @@ func relayScenario(name, title, metric, baseline string, targets []lab.Target, v
 	}
 }
 
-// relayClipName says what is published.
 func relayClipName() string {
 	if _, err := relay.FFmpeg(); err != nil {
 		return "640x360 at 0.9 Mbit/s, as no ffmpeg is here to make the real clip"
@@ -59,13 +57,11 @@ func relayClipName() string {
 	return "720p30 at 2 Mbit/s"
 }
 
-// title says what is published to how many viewers.
 func (w relayWork) title() string {
 	form := map[string]string{relay.RTMP: "RTMP", relay.FLV: "HTTP-FLV"}[w.Form]
 	return fmt.Sprintf("%s to %d viewers by %s", relayClipName(), w.Viewers, form)
 }
 
-// floorTag, merge0 and nginx are variants of several scenarios.
 func (w relayWork) floorTag() lab.Variant {
 	return w.variant("floor-tag", "one bare send for each viewer and frame, nothing else", floorServer(0, false))
 }
@@ -128,7 +124,6 @@ func relayAdapt(form string, viewers int) lab.Scenario {
 		w.merge0("merge0"), w.floorTag(), w.nginx("nginx", plainNginx, relay.Nginx{}))
 }
 
-// relayCrowd asks what a stream costs that hardly a viewer watches.
 func relayCrowd(viewed bool) lab.Scenario {
 	w := relayWork{Form: relay.RTMP, Streams: 1000, Warm: 2500 * time.Millisecond, Window: 4 * time.Second}
 	noLimits := []string{"--max-streams", "0", "--max-streams-per-address", "0"}
@@ -147,7 +142,6 @@ func relayCrowd(viewed bool) lab.Scenario {
 		w.nginx("nginx", plainNginx+"; it keeps no frames", relay.Nginx{}))
 }
 
-// relayJoins asks when those who join have a picture.
 func relayJoins(name, title string, w relayWork, target lab.Target) lab.Scenario {
 	byFLV := w
 	w.Form, byFLV.Form = relay.RTMP, relay.FLV
@@ -157,7 +151,6 @@ func relayJoins(name, title string, w relayWork, target lab.Target) lab.Scenario
 		w.nginx("nginx", "nginx with its RTMP module; who joins waits for the next key frame", relay.Nginx{}))
 }
 
-// relayTLS asks what encryption costs.
 func relayTLS() lab.Scenario {
 	w := relayWork{Form: relay.RTMP, Viewers: 200}
 	secure := w
@@ -170,7 +163,6 @@ func relayTLS() lab.Scenario {
 		w.variant("floor-sealed", "the same, after AES-128-GCM for each viewer: the floor of TLS", floorServer(relayMerge, true)))
 }
 
-// relayCascade asks how far behind live the viewers of the last of three servers are.
 func relayCascade() lab.Scenario {
 	w := relayWork{Form: relay.RTMP, Viewers: 50}
 	return relayScenario("cascade-3", w.title()+" of the last of three servers on one processor, each pulling from the one before", p99, "alone",

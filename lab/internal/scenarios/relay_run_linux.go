@@ -36,7 +36,6 @@ const (
 	viewersClosed = "viewers-closed" // by the server
 )
 
-// relayWork is what is published and who looks at it: a relay.Work without what a round fills in.
 type relayWork relay.Work
 
 // pace has a window of one group of pictures: many short rounds say more than
@@ -61,7 +60,6 @@ func (w relayWork) variant(name, about string, s relayServer) lab.Variant {
 	return lab.Variant{Name: name, About: about, Open: func(env lab.Env) (lab.Runner, error) { return w.open(env, s) }}
 }
 
-// relayClip is the clip, made once.
 var relayClip = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "sluice-clip-")
 	if err != nil {
@@ -77,7 +75,6 @@ var relayClip = sync.OnceValues(func() ([]byte, error) {
 	return file, err
 })
 
-// file is what is published.
 func (w relayWork) file() ([]byte, error) {
 	if w.Streams > 0 {
 		return relay.SmallFrames(1000, 30), nil // 240 kbit/s
@@ -141,7 +138,6 @@ type relayRunner struct {
 	serverCPU, loadCPU int
 }
 
-// start starts the server on its processor.
 func (r *relayRunner) start() (relayStarted, error) {
 	return onProcessor(r.serverCPU, func() (relayStarted, error) { return r.server(r.env, r.work.Form) })
 }
@@ -217,5 +213,4 @@ func (w relayWork) figures(result relay.Result) map[string]float64 {
 	return f
 }
 
-// relayLoad publishes and has the viewers.
 var relayLoad = registerChild("relay-load", func(w relay.Work) error { return relay.RunLoad(w, os.Stdin, os.Stdout) })

@@ -19,7 +19,6 @@ import (
 // listens.
 type relayServer func(env lab.Env, form string) (relayStarted, error)
 
-// relayStarted is a relay that listens.
 type relayStarted struct {
 	*child.Process
 	form          string                                      // in which viewers take the stream
@@ -52,12 +51,10 @@ func (s relayStarted) Stop() {
 // mergeAlways has sluice serve collect what it sends for relayMerge, also when there is little.
 const mergeAlways = "--merge-adapt=false"
 
-// sluiceServer is sluice serve with these flags.
 func sluiceServer(flags ...string) relayServer {
 	return func(env lab.Env, form string) (relayStarted, error) { return startSluice(env, form, flags...) }
 }
 
-// tlsServer is sluice serve whose viewers come by RTMPS.
 func tlsServer(env lab.Env, form string) (relayStarted, error) {
 	cert, key, err := echobench.CertificateFiles(env.Dir)
 	if err != nil {
@@ -68,7 +65,6 @@ func tlsServer(env lab.Env, form string) (relayStarted, error) {
 	return s, err
 }
 
-// cascadeServer is n servers, published to at the first and watched at the last.
 func cascadeServer(n int, flags ...string) relayServer {
 	return func(env lab.Env, form string) (relayStarted, error) {
 		all, err := startServers(n, func(before []relayStarted) (relayStarted, error) {
@@ -84,7 +80,6 @@ func cascadeServer(n int, flags ...string) relayServer {
 	}
 }
 
-// startServers starts n servers, one after the other.
 func startServers(n int, start func(before []relayStarted) (relayStarted, error)) (all []relayStarted, err error) {
 	for i := range n {
 		s, err := start(all)
@@ -112,7 +107,6 @@ func asOne(all []relayStarted, measured int, view ...string) relayStarted {
 	return s
 }
 
-// startSluice starts sluice serve with further flags.
 func startSluice(env lab.Env, form string, flags ...string) (relayStarted, error) {
 	program, err := relayProgram(env.Dir)
 	if err != nil {
@@ -151,7 +145,6 @@ func floorServer(window time.Duration, sealed bool) relayServer {
 	}
 }
 
-// nginxServer is nginx in one process.
 func nginxServer(settings relay.Nginx) relayServer {
 	return func(env lab.Env, _ string) (relayStarted, error) {
 		cmd, addr, err := settings.Command(env.Dir)

@@ -12,7 +12,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
 
-// A group is what one file has registered.
 type group struct {
 	rank      int // its place in a report, and in the time that there is
 	scenarios func() []lab.Scenario
@@ -35,7 +34,6 @@ func register(rank int, scenarios func() []lab.Scenario) bool {
 // stands at the other end of a connection. T is what it is to do.
 type childCommand[T any] string
 
-// registerChild adds a command, as a package variable of a scenario's file.
 func registerChild[T any](name string, run func(T) error) childCommand[T] {
 	children[name] = func(args []string) error {
 		var work T
@@ -48,7 +46,6 @@ func registerChild[T any](name string, run func(T) error) childCommand[T] {
 	return childCommand[T](name)
 }
 
-// start runs the command of the program self.
 func (c childCommand[T]) start(self string, work T) (*child.Process, error) {
 	text, err := json.Marshal(work)
 	if err != nil {

@@ -23,7 +23,6 @@ type stream struct {
 	max   int      // the longest unit in bytes
 }
 
-// errDiffers means that a variant read other bytes than were sent.
 var errDiffers = errors.New("scenarios: what was read differs from what was sent")
 
 // frameHead is the length of a frame's header: the payload's length in bytes,
@@ -39,14 +38,12 @@ const ringSize = 1 << 20
 
 func (s *stream) units() int { return len(s.ends) - 1 }
 
-// source returns the ring without end, from that unit on.
 func (s *stream) source(unit int) io.Reader {
 	loop := netsim.NewLoop(s.ring, -1)
 	io.CopyN(io.Discard, loop, s.ends[unit]) // an endless source does not fail
 	return loop
 }
 
-// over sums a prefix table over n units from unit i of the ring.
 func over[T int64 | uint64](prefix []T, i, n int) T {
 	last := len(prefix) - 1
 	rounds := T(n / last)
@@ -58,13 +55,10 @@ func over[T int64 | uint64](prefix []T, i, n int) T {
 	return sum + prefix[last] - prefix[i] + prefix[i+n-last]
 }
 
-// size returns how many bytes n units from unit i are on the wire.
 func (s *stream) size(i, n int) int64 { return over(s.ends, i, n) }
 
-// load returns how many of those are payload.
 func (s *stream) load(i, n int) int64 { return s.size(i, n) - int64(n)*frameHead }
 
-// A place is how far a reader has come in a stream.
 type place struct {
 	s     *stream
 	at    int    // the next unit

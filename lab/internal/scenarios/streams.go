@@ -37,7 +37,6 @@ func streamsGroup() []lab.Scenario {
 	return group
 }
 
-// A roundRobin walks its streams one after the other, a unit of each.
 type roundRobin struct {
 	walkers []*walker
 	next    int // index of the walker to run next

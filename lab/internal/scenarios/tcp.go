@@ -54,7 +54,6 @@ func tcpGroup() []lab.Scenario {
 	return group
 }
 
-// overTCP makes variants that read the stream of a kind from a child, the floor first.
 func overTCP(ways []way, kind func(lab.Env) frameKind) []lab.Variant {
 	bare := way{"conn-read", "conn.Read of 64 KiB and nothing else: the floor", newFloor}
 	return walks(append([]way{bare}, ways...), func(env lab.Env) (io.Reader, *stream, func() error, error) {

@@ -20,7 +20,6 @@ type way struct {
 	open func(src io.Reader, from place) (walk, func())
 }
 
-// pick returns the named ways, in that order.
 func pick(ways []way, names ...string) []way {
 	var out []way
 	for _, name := range names {
@@ -37,7 +36,6 @@ func pick(ways []way, names ...string) []way {
 	return out
 }
 
-// A walker runs one walk and compares its result with the stream.
 type walker struct {
 	place
 	walk walk
@@ -83,7 +81,6 @@ func walks(ways []way, open func(lab.Env) (io.Reader, *stream, func() error, err
 	})
 }
 
-// variants makes a variant of each way.
 func variants(ways []way, open func(lab.Env, way) (lab.Runner, error)) []lab.Variant {
 	var list []lab.Variant
 	for _, w := range ways {

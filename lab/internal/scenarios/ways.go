@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 )
 
-// plainWays are the ways to read frames with the standard library, the floor first.
 var plainWays = []way{
 	{"source", "the source alone, read 64 KiB at a time and not looked at", newFloor},
 	{"naive", "a new slice for each packet, as most servers begin", func(src io.Reader, _ place) (walk, func()) {

@@ -7,7 +7,6 @@ import (
 	"github.com/sluice-go/sluice"
 )
 
-// ourWays are our ways to read frames.
 var ourWays = []way{
 	{"next", "our BufReader: Next, borrowed", ours(func(r *sluice.BufReader) walk {
 		return func(n int) (sum uint64, err error) {
@@ -62,7 +61,6 @@ var ourWays = []way{
 	})},
 }
 
-// ours opens a walk with a BufReader, which is recycled at its end.
 func ours(open func(*sluice.BufReader) walk) func(io.Reader, place) (walk, func()) {
 	return func(src io.Reader, _ place) (walk, func()) {
 		r := sluice.NewBufReader(src)

@@ -43,7 +43,6 @@ func (c *workerPool) run(ops int) error {
 	return c.wait()
 }
 
-// begin gives each worker a round of n and does not wait.
 func (c *workerPool) begin(n int) {
 	c.round.Add(len(c.jobs))
 	for _, jobs := range c.jobs {
@@ -51,7 +50,6 @@ func (c *workerPool) begin(n int) {
 	}
 }
 
-// wait returns when all workers have done the round that was begun.
 func (c *workerPool) wait() error {
 	c.round.Wait()
 	return errors.Join(c.errs...)

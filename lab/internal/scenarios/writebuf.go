@@ -57,14 +57,12 @@ func writeBufGroup() []lab.Scenario {
 	return group
 }
 
-// A frameWriter is a buffered writer, with a way to write a frame, transferred.
 type frameWriter struct {
 	io.Writer
 	flush    func() error
 	writeBuf func(mem.Buf) error
 }
 
-// newSender writes the units of a stream to a child that compares them.
 func newSender(env lab.Env, kind frameKind, open func(net.Conn) frameWriter) (lab.Runner, error) {
 	l, err := listenLocal()
 	if err != nil {

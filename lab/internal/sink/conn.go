@@ -34,7 +34,6 @@ type conn struct {
 	broken   error     // no answers are written any more
 }
 
-// An answer is that to one call of Store.Append.
 type answer struct {
 	n     int   // records
 	bytes int64 // payload
@@ -48,7 +47,6 @@ func (a *answer) set(first uint64, err error) {
 	close(a.ready)
 }
 
-// isReady reports whether there is an answer that can be written.
 func (a *answer) isReady() bool {
 	if a == nil {
 		return false
@@ -68,7 +66,6 @@ func newConn(s *Server, nc net.Conn) *conn {
 	return c
 }
 
-// serve reads until the end, answers what was read, and closes the connection.
 func (c *conn) serve() {
 	var writing sync.WaitGroup
 	var failed error // of the store
@@ -88,7 +85,6 @@ func (c *conn) serve() {
 	c.Close()
 }
 
-// errRefused: a client does what it must not.
 var errRefused = errors.New("refused")
 
 // read reads requests. It returns nil when the client has ended or is gone, and
@@ -165,7 +161,6 @@ func (c *conn) limitRead(n int) {
 	}
 }
 
-// readEnd says what an error of reading means.
 func (c *conn) readEnd(in *sluice.BufReader, err error) error {
 	var timeout net.Error
 	switch {
@@ -261,7 +256,6 @@ func (c *conn) write() error {
 	}
 }
 
-// flush sends n answers, and reports whether the connection took them.
 func (c *conn) flush(out *sluice.BufWriter, n int, bytes int64) bool {
 	if err := out.Flush(); err != nil {
 		var timeout net.Error
@@ -280,7 +274,6 @@ func (c *conn) flush(out *sluice.BufWriter, n int, bytes int64) bool {
 	return true
 }
 
-// drop breaks the connection off.
 func (c *conn) drop(why error) {
 	c.mu.Lock()
 	if c.broken == nil {
@@ -292,7 +285,6 @@ func (c *conn) drop(why error) {
 	c.Conn.Close()
 }
 
-// finish lets the connection read no more.
 func (c *conn) finish() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

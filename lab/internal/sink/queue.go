@@ -13,7 +13,6 @@ const (
 	groupRecords = 8 << 10
 )
 
-// A call is one Append.
 type call struct {
 	n     int                           // records
 	done  func(first uint64, err error) // nil: it has been answered
@@ -28,7 +27,6 @@ type batch struct {
 	views   [][]byte // scratch: the bytes of records
 }
 
-// reset empties a batch whose records have been released, to be used again.
 func (b *batch) reset() {
 	clear(b.calls)
 	clear(b.views)
@@ -37,7 +35,6 @@ func (b *batch) reset() {
 	}
 }
 
-// group returns the calls from one on that are written together, and how many records they have.
 func (b *batch) group(from int) (calls []call, records int) {
 	to := from
 	for ; to < len(b.calls) && (to == from || records+b.calls[to].n <= groupRecords); to++ {
@@ -46,7 +43,6 @@ func (b *batch) group(from int) (calls []call, records int) {
 	return b.calls[from:to], records
 }
 
-// release releases records and returns how many bytes they had.
 func release(records []Record) (bytes int64) {
 	for i := range records {
 		bytes += int64(records[i].Len())
@@ -56,7 +52,6 @@ func release(records []Record) (bytes int64) {
 	return bytes
 }
 
-// A queue gathers what is appended while what came before it is written.
 type queue struct {
 	limit int64 // bytes
 
@@ -137,7 +132,6 @@ func (q *queue) take(b *batch, n int, most time.Duration) bool {
 	return len(b.calls) > 0
 }
 
-// release gives records back that were taken.
 func (q *queue) release(records []Record) {
 	bytes := release(records)
 	q.mu.Lock()
@@ -146,7 +140,6 @@ func (q *queue) release(records []Record) {
 	q.room.Broadcast()
 }
 
-// fail makes the queue refuse what comes, and returns the first reason.
 func (q *queue) fail(err error) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -164,7 +157,6 @@ func (q *queue) err() error {
 	return q.failed
 }
 
-// last is the number of the record that was put last.
 func (q *queue) last() uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()

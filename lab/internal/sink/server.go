@@ -83,7 +83,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return cmp.Or(s.store.Err(), err)
 }
 
-// refuse says why a connection is closed that its client has not ended.
 func (s *Server) refuse(c *conn, err error) {
 	s.refused.Add(1)
 	s.settings.OnError(fmt.Errorf("%v: %w", c.RemoteAddr(), err))
@@ -100,7 +99,6 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	return config.Listen(ctx, network, addr)
 }
 
-// connections are those of a server, each served by a goroutine.
 type connections struct {
 	running  sync.WaitGroup
 	mu       sync.Mutex
@@ -117,7 +115,6 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 	return s.accept(ctx, l)
 }
 
-// accept serves the connections of l until ctx is done.
 func (s *Server) accept(ctx context.Context, l net.Listener) error {
 	for {
 		nc, err := l.Accept()
@@ -150,7 +147,6 @@ func (s *Server) accept(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// end lets each connection finish what it has received, for as long as the grace.
 func (s *Server) end() {
 	s.each((*conn).finish)
 	all := make(chan struct{})

@@ -78,7 +78,6 @@ func newStored(log Log, limit int64, next uint64) stored {
 	return stored{log: log, queue: newQueue(limit, next), stop: make(chan struct{})}
 }
 
-// run writes what has gathered, syncs it, and answers.
 func (s *stored) run() {
 	var b batch
 	for last, linger := 0, time.Duration(0); s.queue.take(&b, last, linger); b.reset() {
@@ -137,7 +136,6 @@ func (s *stored) write(b *batch) (written int) {
 	return written
 }
 
-// sync makes n records that were written durable.
 func (s *stored) sync(n int) error {
 	if err := s.log.Sync(); err != nil {
 		return s.fail(err)
@@ -150,16 +148,13 @@ func (s *stored) sync(n int) error {
 	return nil
 }
 
-// temporary reports whether an error of the log says that it passes.
 func temporary(err error) bool {
 	var t interface{ Temporary() bool }
 	return errors.As(err, &t) && t.Temporary()
 }
 
-// Failed implements Store.
 func (s *stored) Failed() <-chan struct{} { return s.queue.failing }
 
-// Err implements Store.
 func (s *stored) Err() error { return s.queue.err() }
 
 // fail makes err the reason why the store has failed, unless there is one, and returns the
@@ -207,14 +202,12 @@ func NewLingering(log Log, most time.Duration) *Sync {
 	return s
 }
 
-// Append implements Store.
 func (s *Sync) Append(records []Record, done func(first uint64, err error)) {
 	if _, err := s.queue.put(records, done); err != nil {
 		done(0, err)
 	}
 }
 
-// Window implements Store.
 func (s *Sync) Window() string {
 	return "sync: acknowledged after fsync; neither a kill nor a power cut loses what was acknowledged, as far as the disk keeps its word"
 }
@@ -249,12 +242,10 @@ func NewAsync(log AsyncLog, o AsyncOptions) *Async {
 	return a
 }
 
-// Append implements Store.
 func (a *Async) Append(records []Record, done func(first uint64, err error)) {
 	done(a.queue.put(records, nil))
 }
 
-// syncInTime syncs now and then.
 func (a *Async) syncInTime() {
 	tick := time.NewTicker(a.options.SyncEvery)
 	defer tick.Stop()
@@ -271,7 +262,6 @@ func (a *Async) syncInTime() {
 	}
 }
 
-// Window implements Store.
 func (a *Async) Window() string {
 	return fmt.Sprintf("async: acknowledged on receipt; a kill loses what is not written yet (at most %d MiB), a power cut also what was written since the last fsync (every %v)",
 		(a.options.Queue+1<<20-1)>>20, a.options.SyncEvery)

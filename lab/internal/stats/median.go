@@ -75,7 +75,6 @@ func SignTest(below, above int) float64 {
 	return min(1, 2*binomialTail(below+above, min(below, above)))
 }
 
-// binomialTail is the probability of at most k heads in n tosses.
 func binomialTail(n, k int) float64 { return stats.BinomialDist{N: n, P: 0.5}.CDF(float64(k)) }
 
 func sorted(values []float64) []float64 {

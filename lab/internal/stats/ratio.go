@@ -84,7 +84,6 @@ func Compare(ratios []float64) Comparison {
 	return c.decided(different)
 }
 
-// decided is the comparison with its verdict.
 func (c Comparison) decided(different bool) Comparison {
 	switch {
 	case !different:

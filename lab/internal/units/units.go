@@ -73,7 +73,6 @@ func Bytes[T int | int64 | uint64 | float64](n T) string {
 	return scaled(float64(n), 1024, "B", "KiB", "MiB", "GiB")
 }
 
-// sizes are the units that Exact writes and ParseBytes reads.
 var sizes = []struct {
 	name string
 	of   int64

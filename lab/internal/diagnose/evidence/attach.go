@@ -19,7 +19,6 @@ import (
 // to do here.
 var errMissing = errors.New("missing")
 
-// missing makes an error of a tool that cannot be used, with what can be done.
 func missing(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errMissing, fmt.Sprintf(format, args...))
 }
@@ -83,7 +82,6 @@ func attach(ctx context.Context, cmd *exec.Cmd, attached string, stop time.Durat
 	}
 }
 
-// errVanished is of a tool that was to look at a process which had ended.
 var errVanished = errors.New("a process had ended")
 
 // refused makes an error of what a tool said and ended with that did not do its work. perf has done it when
@@ -105,7 +103,6 @@ func refused(name, said string, ended error) error {
 	return fmt.Errorf("%s failed: %s", name, short)
 }
 
-// family is a process with all that descend from it.
 func family(pid int) []int {
 	list := []int{pid}
 	for i := 0; i < len(list) && len(list) < 1000; i++ {

@@ -33,7 +33,6 @@ const (
 	traceFor    = time.Second
 )
 
-// errUnneeded is said of a tool when another has seen what it would have seen.
 var errUnneeded = errors.New("not needed")
 
 type gatherer struct {
@@ -124,7 +123,6 @@ func (g *gatherer) files() error {
 	return nil
 }
 
-// has reports whether a tool has left something to show.
 func (g *gatherer) has(tool string) bool {
 	e := &g.e
 	return tool == ToolTrace && e.Waits != nil || tool == ToolStrace && e.Calls != nil || tool == ToolPerfRecord && e.Perf != nil
@@ -168,7 +166,6 @@ func (g *gatherer) use(ctx context.Context, tools []string) error {
 	return ctx.Err()
 }
 
-// tool uses one tool on the process pid, 0 being none.
 func (g *gatherer) tool(ctx context.Context, name string, pid int) (note string, err error) {
 	e := &g.e
 	switch name {

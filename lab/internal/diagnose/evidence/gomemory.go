@@ -32,7 +32,6 @@ type goLayout struct {
 	offset  map[string]int
 }
 
-// layoutOf reads where the goroutines are from the program's file.
 func layoutOf(file *elf.File) (*goLayout, error) {
 	if file.Class != elf.ELFCLASS64 {
 		return nil, missing("it is no program of 64 bits")
@@ -56,7 +55,6 @@ func layoutOf(file *elf.File) (*goLayout, error) {
 	return l, l.fields(file)
 }
 
-// fields finds the fields of the runtime's type g.
 func (l *goLayout) fields(file *elf.File) error {
 	noDWARF := missing("the program is built without DWARF (-ldflags=-w)")
 	data, err := file.DWARF()
@@ -102,7 +100,6 @@ func (l *goLayout) fields(file *elf.File) error {
 	}
 }
 
-// A goMemory reads the goroutines of a process.
 type goMemory struct {
 	*goLayout
 	*goFunctions
@@ -112,7 +109,6 @@ type goMemory struct {
 	scratch []uint64
 }
 
-// sampleGoroutines looks at the goroutines of a process for a time.
 func sampleGoroutines(ctx context.Context, pid int, d time.Duration) (*Waits, error) {
 	file, err := elf.Open(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {

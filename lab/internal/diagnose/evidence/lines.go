@@ -39,7 +39,6 @@ func eachLine(r io.Reader, tool string, limit int64, f func(line string)) (cut b
 	}
 }
 
-// atMost reads all of r, which may be no longer than limit bytes.
 func atMost(r io.Reader, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err != nil {

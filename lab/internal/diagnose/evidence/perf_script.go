@@ -10,7 +10,6 @@ import (
 
 const maxPerfScript = 256 << 20
 
-// kernelFile is the Frame.File of what runs in the kernel.
 const kernelFile = "[kernel]"
 
 var errNoSample = errors.New("no sample in perf script's output")

@@ -104,7 +104,6 @@ func sampleType(p *profile.Profile, name string) (int, error) {
 	return 0, fmt.Errorf("a profile without %q; it has %q", name, have)
 }
 
-// The units of a Profile.
 const (
 	unitTime  = "ns"
 	unitBytes = "B"
@@ -140,7 +139,6 @@ func (e *Evidence) takePprof(p *profile.Profile, mutex bool) (tool string, err e
 // measure.
 const answerIn = 20 * time.Second
 
-// unixPrefix begins the address of a server on a Unix socket.
 const unixPrefix = "unix:"
 
 // CheckURL returns an error for an address that Gather cannot take. It sends no request.
@@ -149,7 +147,6 @@ func CheckURL(address string) error {
 	return err
 }
 
-// pprofURL is the address of /debug/pprof, without a slash at its end.
 func pprofURL(address string) (*url.URL, error) {
 	text := address
 	if strings.HasPrefix(text, unixPrefix) {

@@ -121,14 +121,12 @@ func (r *repeats) move(number, way string, moved int64, began, ended float64) {
 	*d = dialogue{}
 }
 
-// into writes what was seen to the calls.
 func (r *repeats) into(c *Calls) {
 	c.Replies, c.Delayed, c.DelayedTime = r.sum.replies, r.sum.delayed, r.waited
 	c.Dialled, c.Requests = most(r.dialled), r.sum.requests
 	c.Opened, c.Opens = most(r.opened), r.sum.opens
 }
 
-// most is the most frequent, of several the first by name.
 func most(names map[string]int64) (top Repeated) {
 	for name, n := range names {
 		if cmp.Or(cmp.Compare(n, top.Count), cmp.Compare(top.Name, name)) > 0 {

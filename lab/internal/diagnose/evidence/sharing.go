@@ -74,7 +74,6 @@ func sharingOf(ctx context.Context, pid int, dir string, each time.Duration, e *
 	return (&decoder{mem: mem, known: map[uint64][]access{}}).share(samples), "", nil
 }
 
-// A sample is where a thread stood, with its registers.
 type sample struct {
 	thread int
 	at     time.Duration
@@ -134,14 +133,12 @@ func readSamples(r io.Reader, names *goFunctions) ([]sample, error) {
 	return list, err
 }
 
-// An access is an instruction's operand in memory.
 type access struct {
 	mem   x86asm.Mem
 	next  uint64 // the instruction behind it, from which RIP counts
 	write bool
 }
 
-// A decoder knows the instructions of a process.
 type decoder struct {
 	mem   io.ReaderAt
 	known map[uint64][]access // by sampled address
@@ -185,7 +182,6 @@ func (d *decoder) accesses(begin, ip uint64) []access {
 	return list
 }
 
-// address is where an operand lies, by the registers of a sample.
 func (a access) address(regs map[string]uint64) (uint64, bool) {
 	register := func(r x86asm.Reg) (uint64, bool) {
 		if r == 0 {

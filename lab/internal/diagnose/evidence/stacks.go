@@ -19,7 +19,6 @@ const (
 	deepest = 512
 )
 
-// What stands for frames and stacks that were not kept.
 const (
 	otherFrames  = "(other)"
 	deeperFrames = "(frames left out)"
@@ -167,7 +166,6 @@ func Short(fn string) string {
 	return head[strings.LastIndexByte(head, '/')+1:]
 }
 
-// ownFuncs are the user's own functions of a stack, innermost first.
 func ownFuncs(frames []Frame) []string {
 	var list []string
 	for _, f := range frames {

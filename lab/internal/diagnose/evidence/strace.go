@@ -12,7 +12,6 @@ import (
 	"time"
 )
 
-// Bounds of what is read of strace's output.
 const (
 	maxStrace     = 128 << 20
 	maxCallNames  = 1024  // Linux has some 450
@@ -40,13 +39,11 @@ type straceReader struct {
 	last       float64
 }
 
-// A begun is a call that has not ended: what it began with, and when.
 type begun struct {
 	text string
 	at   float64
 }
 
-// A threadTally is how long a thread was in calls that wait.
 type threadTally struct {
 	lock, io, parked, timeouts time.Duration
 	woken                      int
@@ -186,7 +183,6 @@ func (s *straceReader) call(thread, name, args, result, after, seconds string) {
 	}
 }
 
-// waits are the calls in which a thread is in I/O or asleep.
 var waits = regexp.MustCompile(`^(p?read|p?write|recv|send|fsync|fdatasync|msync|sync|nanosleep|clock_nanosleep|p?poll|select|pselect|epoll_p?wait|connect|accept)`).MatchString
 
 // isLock reports whether a futex is a lock of the C library or of Rust's, by its arguments: 2 is what
@@ -195,7 +191,6 @@ func isLock(args string) bool {
 	return strings.Contains(args, "FUTEX_WAIT_PRIVATE, 2,") || strings.Contains(args, "FUTEX_WAIT_BITSET_PRIVATE, 2, NULL")
 }
 
-// waited books what a thread waits for.
 func (s *straceReader) waited(thread, name, args, result string, took time.Duration) {
 	futex := name == "futex" && strings.Contains(args, "FUTEX_WAIT") && !s.goProgram
 	if !futex && !waits(name) {
@@ -236,7 +231,6 @@ func asksOnly(name, args string, goProgram bool) bool {
 	return false
 }
 
-// directions of calls that move bytes, by the first letters of their names.
 func direction(name string) string {
 	switch name[0] {
 	case 'r', 'p':
@@ -248,7 +242,6 @@ func direction(name string) string {
 	return "w"
 }
 
-// follows books whether a small call continues one in the same direction.
 func (s *straceReader) follows(c *callTally, name, args string, result int64) {
 	if result <= 0 {
 		return
@@ -346,7 +339,6 @@ var counts = map[string]int{
 	"sendfile": 3, "sendfile64": 3, "splice": 4, "tee": 2, "copy_file_range": 4,
 }
 
-// vectors are the calls that move what their iovecs say.
 var vectors = map[string]bool{
 	"readv": true, "writev": true, "preadv": true, "pwritev": true, "preadv2": true, "pwritev2": true,
 	"sendmsg": true, "recvmsg": true, "vmsplice": true,

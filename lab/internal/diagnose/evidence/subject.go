@@ -25,7 +25,6 @@ type started struct {
 	drained chan struct{} // closed when its output has ended
 }
 
-// A subject is a Target with its command, while that runs.
 type subject struct {
 	Target
 	started *started

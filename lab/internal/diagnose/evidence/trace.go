@@ -67,7 +67,6 @@ func readTrace(r io.Reader) (*Waits, error) {
 	return w, nil
 }
 
-// A follower knows what each goroutine does while a trace is replayed.
 type follower struct {
 	began, now, next trace.Time
 	started          bool

@@ -17,7 +17,6 @@ const (
 	mostWatched = 4096
 )
 
-// The states of a goroutine, as far as they are distinguished.
 type goState uint8
 
 const (
@@ -39,7 +38,6 @@ func LocksGoroutines(reason string) bool {
 	return strings.HasPrefix(reason, "sync.Mutex") || strings.HasPrefix(reason, "sync.RWMutex")
 }
 
-// A moment is what one goroutine does.
 type moment struct {
 	state  goState
 	reason string
@@ -176,7 +174,6 @@ func (w *waitSet) ownOf(frames []Frame) []string {
 // growing is by how many goroutines a place has to grow before it counts.
 const growing = 30
 
-// sum is what all moments come to; nil without any.
 func (w *waitSet) sum(took time.Duration) *Waits {
 	if w.waits.Samples == 0 {
 		return nil

@@ -31,7 +31,6 @@ func NewContent(seed uint64, run uint32, longest int) *Content {
 	return c
 }
 
-// stamp writes a stamp to s and returns what of it a payload has.
 func (c *Content) stamp(s *[stampLen]byte, r *Request) []byte {
 	binary.BigEndian.PutUint32(s[:], c.run)
 	binary.BigEndian.PutUint32(s[4:], r.Conn)
@@ -64,7 +63,6 @@ func (f *framed) Bytes(r *Request, off int) []byte {
 	return f.random[off-f.before : r.Size]
 }
 
-// start returns the bytes of a request that differ between requests.
 func (f *framed) start(r *Request) []byte {
 	head := f.head[:0]
 	if f.before > 0 {
@@ -73,7 +71,6 @@ func (f *framed) start(r *Request) []byte {
 	return append(head, f.stamp(&f.stamps, r)...)
 }
 
-// matches reports whether p equals the bytes of a request from offset off on.
 func (f *framed) matches(r *Request, p []byte, off int) bool {
 	if head := f.start(r); off < len(head) {
 		n := min(len(p), len(head)-off)

@@ -66,7 +66,6 @@ func (t *Target) greet(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	return conn, nil
 }
 
-// login sends what the URL redis://USER:PASSWORD@HOST/DATABASE asks for.
 func (t *Target) login(conn net.Conn) error {
 	var lines []string
 	if password, ok := t.url.User.Password(); ok {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 )
 
-// An echo is a request that comes back as it is, framed or not.
 type echo struct {
 	framed
 	verify bool // compare the bytes
@@ -41,7 +40,6 @@ func (e *echo) Reply(r *Request, p []byte) (int, Outcome, error) {
 	return n, Outcome{Done: true, Payload: r.Size}, nil
 }
 
-// An acked is a framed request that is answered with an 8-byte big-endian number.
 type acked struct {
 	framed
 	number [8]byte

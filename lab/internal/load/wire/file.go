@@ -133,7 +133,6 @@ func (s *storage) remove() error {
 	return os.Remove(s.path)
 }
 
-// A blocks is an open file with the buffers of those who read and write it.
 type blocks struct {
 	*storage
 	file    *os.File
@@ -155,7 +154,6 @@ func (s *storage) open() (*blocks, error) {
 	return &blocks{storage: s, file: f}, nil
 }
 
-// buffer returns one of n bytes, with random contents.
 func (b *blocks) buffer(n int) *[]byte {
 	if p, ok := b.buffers.Get().(*[]byte); ok && cap(*p) >= n {
 		*p = (*p)[:n]
@@ -198,7 +196,6 @@ func (b *blocks) Close() error { return b.file.Close() }
 // more.
 const pageLen = 4096
 
-// aligned returns n bytes that begin at a multiple of pageLen.
 func aligned(n int) []byte {
 	b := make([]byte, n+pageLen)
 	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (pageLen - 1)

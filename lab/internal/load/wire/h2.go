@@ -106,7 +106,6 @@ func (c *heard) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// count is called with what goes wrong on connections.
 func (h *h2) count(kind string) {
 	if code, ok := strings.CutPrefix(kind, "recv_goaway_"); ok {
 		code = "GOAWAY with " + code

@@ -20,7 +20,6 @@ type HTTP struct {
 	Two        bool    `json:"two,omitempty"` // HTTP/2: h2 over TLS, by prior knowledge without
 }
 
-// statusClasses are those of HTTP replies, and which of them are failures.
 var statusClasses = []Class{{"1xx", false}, {"2xx", false}, {"3xx", false}, {"4xx", true}, {"5xx", true}}
 
 func (h *HTTP) method() string {
@@ -77,7 +76,6 @@ func (h *HTTP) request1(u *url.URL) []byte {
 	return b.Bytes()
 }
 
-// A same is one request again and again.
 type same []byte
 
 func (s same) Len(*Request) int                 { return len(s) }
@@ -146,7 +144,6 @@ func (h *http1) finish() Outcome {
 	return o
 }
 
-// step reads what is next and returns how many bytes it has.
 func (h *http1) step(p []byte) (n int, err error) {
 	switch h.state {
 	case inBody, inChunk:
@@ -208,7 +205,6 @@ func (h *http1) chunk(line []byte) error {
 	return nil
 }
 
-// status reads the first line of a reply.
 func (h *http1) status(line []byte) error {
 	const least = len("HTTP/1.1 200")
 	if len(line) < least || string(line[:7]) != "HTTP/1." || line[8] != ' ' {
@@ -248,7 +244,6 @@ func (h *http1) body() {
 	}
 }
 
-// headFields are what of a head says where a reply ends.
 type headFields struct {
 	status  int
 	length  int64 // -1 without one

@@ -19,7 +19,6 @@ type Own struct {
 	Reply string `json:"reply"`
 }
 
-// mostReply bounds a reply of one's own protocol.
 const mostReply = 1 << 30
 
 type own struct {
@@ -101,7 +100,6 @@ func (o *own) Reply(_ *Request, p []byte) (n int, out Outcome, err error) {
 	return n, o.finish(), nil
 }
 
-// delimited looks for the delimiter, which may come in pieces.
 func (o *own) delimited(p []byte) (n int, out Outcome, err error) {
 	keep, had := len(o.delimiter)-1, len(o.head)
 	// It may have begun in what came before.

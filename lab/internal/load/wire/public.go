@@ -7,10 +7,8 @@ import (
 	"strings"
 )
 
-// hidden stands where a secret was.
 const hidden = "***"
 
-// userinfo is that of URLs within any text.
 var userinfo = regexp.MustCompile(`://[^/?#\s]*@`)
 
 // Public returns a text, such as a target, with the user and password of each URL in it
@@ -47,7 +45,6 @@ type Digest struct {
 	SHA256 string `json:"sha256"` // hexadecimal
 }
 
-// digest is that of p, or before if there is no p.
 func digest(p []byte, before *Digest) *Digest {
 	if len(p) == 0 {
 		return before

@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// Places in the arguments of a Redis command that differ between requests.
 const (
 	randPlace = "{rand}" // a number of randLen digits below Redis.Keys
 	dataPlace = "{data}" // the payload, as long as the sizes say
@@ -32,7 +31,6 @@ type redis struct {
 	resp     resp
 }
 
-// A command is one of those that a connection sends.
 type command struct {
 	args  []string // with places for the payload
 	bytes []byte   // the request; without a payload only the numbers change
@@ -171,7 +169,6 @@ type resp struct {
 	push   bool   // it is a push message, which is no reply
 }
 
-// pushes reports whether p goes on with a push message, or begins with one.
 func (r *resp) pushes(p []byte) bool {
 	if len(r.line) > 0 {
 		p = r.line
@@ -179,10 +176,8 @@ func (r *resp) pushes(p []byte) bool {
 	return r.push || p[0] == '>'
 }
 
-// mostBulk bounds one string, as in Redis.
 const mostBulk = 512 << 20
 
-// read reads up to the end of a reply, which is done, or of a push message.
 func (r *resp) read(p []byte) (n int, o Outcome, err error) {
 	for n < len(p) {
 		if r.left > 0 {
@@ -215,7 +210,6 @@ func (r *resp) read(p []byte) (n int, o Outcome, err error) {
 	return n, Outcome{}, nil
 }
 
-// value reads the line that a value begins with.
 func (r *resp) value(line []byte) error {
 	if len(line) < 2 || line[len(line)-1] != '\r' {
 		return fmt.Errorf("%w: %.40q is no line of Redis", ErrReply, line)

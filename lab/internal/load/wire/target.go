@@ -58,7 +58,6 @@ type Target struct {
 	storage *storage // of a file, once it is prepared
 }
 
-// A scheme is what the first part of a target's URL decides.
 type scheme struct {
 	port    string // unless the URL has one; empty: it must have one
 	tls     bool

@@ -20,7 +20,6 @@ type messages struct {
 	in       []byte // the rest of a frame
 }
 
-// mostMessage bounds the messages of a target, in bytes.
 const mostMessage = 64 << 20
 
 // newMessages speaks WebSocket on a connection, transferred, as a client of url.

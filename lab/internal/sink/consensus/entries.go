@@ -15,7 +15,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/sink/wal"
 )
 
-// scratchKept is how much memory for the entries of one write is kept for the next.
 const scratchKept = 4 << 20
 
 // entries are raft's log, in a node's own: entry n is record n, so that every byte
@@ -49,7 +48,6 @@ func openEntries(log *wal.Log, fail func(error)) (*entries, error) {
 	return s, err
 }
 
-// recordsUntil returns the number of the last client record up to an entry.
 func (s *entries) recordsUntil(index uint64) (uint64, error) {
 	var e entry
 	b, err := s.reader.Get(index)
@@ -63,10 +61,8 @@ func (s *entries) recordsUntil(index uint64) (uint64, error) {
 	return e.before + n, err
 }
 
-// lastRecord is the number of the last client record, committed or not.
 func (s *entries) lastRecord() uint64 { return s.records.Load() }
 
-// stuck is for how long the disk has not stored what it was given.
 func (s *entries) stuck() time.Duration {
 	if since := s.storing.Load(); since != nil {
 		return time.Since(*since)
@@ -74,13 +70,10 @@ func (s *entries) stuck() time.Duration {
 	return 0
 }
 
-// FirstIndex is raft's.
 func (s *entries) FirstIndex() (uint64, error) { return min(1, s.log.LastIndex()), nil }
 
-// LastIndex is raft's.
 func (s *entries) LastIndex() (uint64, error) { return s.log.LastIndex(), nil }
 
-// StoreLog stores an entry, synced.
 func (s *entries) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
 
 // StoreLogs stores entries, synced.
@@ -166,7 +159,6 @@ func (s *entries) GetLog(index uint64, l *raft.Log) error {
 	return nil
 }
 
-// out puts the node out.
 func (s *entries) out(what string, err error) error {
 	err = fmt.Errorf("raft's log: %s: %w", what, err)
 	s.fail(err)
@@ -194,7 +186,6 @@ type fsm struct {
 	err  error  // why nothing is applied any more
 }
 
-// applied is what Apply responds with: where the records are.
 type applied struct {
 	first uint64
 	err   error
@@ -221,8 +212,6 @@ func (f *fsm) Apply(l *raft.Log) any {
 // errNoSnapshots: all entries are kept, so that no node ever needs a snapshot.
 var errNoSnapshots = errors.New("consensus: there are no snapshots")
 
-// Snapshot is never asked for.
 func (f *fsm) Snapshot() (raft.FSMSnapshot, error) { return nil, errNoSnapshots }
 
-// Restore is never asked for.
 func (f *fsm) Restore(r io.ReadCloser) error { return errors.Join(errNoSnapshots, r.Close()) }

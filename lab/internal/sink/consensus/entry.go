@@ -35,7 +35,6 @@ const (
 // errEntry: a record of a log that is not an entry of this cluster's raft.
 var errEntry = fmt.Errorf("%w: not an entry of raft", ErrState)
 
-// An entry is one entry of raft and what a node knows beside it.
 type entry struct {
 	raft.Log
 	before    uint64
@@ -71,7 +70,6 @@ func (e *entry) parse(index uint64, b []byte) error {
 	return nil
 }
 
-// count returns how many client records the entry has.
 func (e *entry) count() (uint64, error) {
 	if e.Type != raft.LogCommand {
 		return 0, nil
@@ -82,7 +80,6 @@ func (e *entry) count() (uint64, error) {
 	return uint64(binary.BigEndian.Uint32(e.Data)), nil
 }
 
-// appendSizes begins the data of a command with the lengths of its records.
 func appendSizes(b []byte, sizes []int) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(len(sizes)))
 	for _, n := range sizes {

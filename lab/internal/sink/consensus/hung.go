@@ -22,7 +22,6 @@ func (n *node) hung() error {
 	return nil
 }
 
-// A voice is raft's transport, of a node whose disk may hang.
 type voice struct {
 	*raft.NetworkTransport
 	hung func() error

@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// A layer is raft's StreamLayer over a listener.
 type layer struct {
 	net.Listener
 	ended <-chan struct{} // closed when nothing more is to be sent

@@ -15,7 +15,6 @@ import (
 // every heartbeat that it misses is one.
 const quiet = 5 * time.Second
 
-// raftLog passes what raft warns of to slog.
 type raftLog struct {
 	ctx context.Context // of the node: what is said while it ends is of no interest
 	to  *slog.Logger

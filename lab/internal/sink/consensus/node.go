@@ -26,7 +26,6 @@ const (
 	messageEntries, cachedEntries = 16, 32
 )
 
-// A node is one of the cluster that runs in this process.
 type node struct {
 	id, dir   string
 	log       *wal.Log
@@ -63,7 +62,6 @@ func (n *node) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
 	return "", fmt.Errorf("%s is not among the peers", id)
 }
 
-// remedy says what helps a node whose state is damaged.
 func remedy(err error) string {
 	if !errors.Is(err, wal.ErrCorrupt) && !errors.Is(err, ErrState) {
 		return ""
@@ -103,7 +101,6 @@ func openNode(o *Options, id, dir string, l net.Listener, addr func(string) stri
 	return n, n.out
 }
 
-// openState opens what the node keeps.
 func (n *node) openState(o wal.Options) error {
 	if o.FS == nil {
 		o.FS = wal.OS
@@ -195,7 +192,6 @@ func (n *node) bootstrap(peers []Peer) error {
 	return n.entries.StoreLog(&raft.Log{Index: 1, Term: 1, Type: raft.LogConfiguration, Data: raft.EncodeConfiguration(all)})
 }
 
-// checkMembers compares the peers with the nodes that the state is of.
 func (n *node) checkMembers(peers []Peer) error {
 	future := n.raft.GetConfiguration()
 	if err := future.Error(); err != nil {
@@ -247,7 +243,6 @@ func (n *node) handOver() {
 	}
 }
 
-// failure is why the node is out, nil while it is not.
 func (n *node) failure() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

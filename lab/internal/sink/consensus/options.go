@@ -12,7 +12,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/sink/wal"
 )
 
-// Limits of Options.
 const (
 	MinPeers = 3
 	MaxPeers = 7
@@ -130,7 +129,6 @@ func (o *Options) Check() error {
 	return nil
 }
 
-// here are the nodes that run in this process, with the addresses that they listen on.
 func (o *Options) here() []Peer {
 	var list []Peer
 	for _, p := range o.Peers {

@@ -47,7 +47,6 @@ func (p proposer) AppendBatch(records [][]byte) (first uint64, err error) {
 	return first, nil
 }
 
-// propose makes one entry of records.
 func (p proposer) propose(records [][]byte, bytes int) (first uint64, err error) {
 	n, err := p.leader()
 	if err != nil {
@@ -109,7 +108,6 @@ func (s *Store) leader() (*node, error) {
 	}
 }
 
-// notLeader is an ErrNotLeader that says who leads.
 func (n *node) notLeader() error {
 	if err := n.hung(); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotLeader, err)

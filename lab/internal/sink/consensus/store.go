@@ -164,7 +164,6 @@ func (s *Store) Failed() <-chan struct{} { return s.failed }
 // Err is an ErrFailed once the store takes nothing any more, and nil before.
 func (s *Store) Err() error { return s.failure() }
 
-// checkNodes is called when a node is out.
 func (s *Store) checkNodes() {
 	if s.opened.Load() && s.failure() != nil {
 		s.failing.Do(func() { close(s.failed) })

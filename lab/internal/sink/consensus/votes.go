@@ -29,10 +29,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// keyTerm is what raft calls its term.
 const keyTerm = "CurrentTerm"
 
-// votes are raft's stable store.
 type votes struct {
 	fs      wal.FS
 	name    string // path
@@ -103,7 +101,6 @@ func votesSum(b []byte, n int) uint32 {
 	return crc32.Update(crc32.Checksum(b[:12], castagnoli), castagnoli, b[votesHeader:votesHeader+n])
 }
 
-// write writes both copies. The caller has the lock.
 func (v *votes) write(values map[string][]byte) error {
 	text, err := json.Marshal(values)
 	if err != nil || len(text) > votesPage-votesHeader {
@@ -153,14 +150,12 @@ func (v *votes) SetUint64(key []byte, value uint64) error {
 	return err
 }
 
-// Get returns a value, nil when there is none.
 func (v *votes) Get(key []byte) ([]byte, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.values[string(key)], nil
 }
 
-// GetUint64 returns a number, 0 when there is none.
 func (v *votes) GetUint64(key []byte) (uint64, error) {
 	b, _ := v.Get(key)
 	if len(b) != 8 {

@@ -11,7 +11,6 @@ import (
 	"testing"
 )
 
-// page is what a file system reads and writes at once, in bytes.
 const page = 4096
 
 // Damage breaks one file under dir, of those whose name is wanted, by chance, and says

@@ -132,7 +132,6 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Sum is the checksum of a payload in a file of what was acknowledged: CRC32C.
 func Sum(payload []byte) uint32 { return crc32.Checksum(payload, castagnoli) }
 
-// readEntries returns what was acknowledged, sorted by number.
 func readEntries(r io.Reader) ([]entry, error) {
 	var entries []entry
 	err := acked.Read(r, func(index uint64, crc, length uint32) error {

@@ -9,7 +9,6 @@ import (
 // window is how much of a segment is read at once, in bytes.
 const window = 256 << 10
 
-// A cursor walks the records of one segment, up to a size.
 type cursor struct {
 	file  File
 	name  string // path

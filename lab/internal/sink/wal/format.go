@@ -59,7 +59,6 @@ func (s salt) seed() uint32 { return crc32.Checksum(s[:], castagnoli) }
 // their numbers do.
 func segmentName(first uint64) string { return fmt.Sprintf("%020d%s", first, Suffix) }
 
-// parseName returns the number in a segment's name, and whether it is one.
 func parseName(name string) (first uint64, ok bool) {
 	digits, ok := strings.CutSuffix(name, Suffix)
 	first, err := strconv.ParseUint(digits, 10, 64)
@@ -79,7 +78,6 @@ func putSegmentSum(b []byte) { binary.BigEndian.PutUint32(b[28:], crc32.Checksum
 // errVersion is a whole header of another version: no damage.
 var errVersion = errors.New("the log is of version")
 
-// parseSegmentHeader returns what a header says, if it is whole.
 func parseSegmentHeader(b []byte) (s salt, first uint64, err error) {
 	switch {
 	case len(b) < segmentHeader:
@@ -95,7 +93,6 @@ func parseSegmentHeader(b []byte) (s salt, first uint64, err error) {
 	return s, binary.BigEndian.Uint64(b[20:]), nil
 }
 
-// appendRecord appends a record to b.
 func appendRecord(b []byte, seed uint32, index, durable uint64, payload []byte) []byte {
 	at := len(b)
 	b = binary.BigEndian.AppendUint64(b, uint64(len(payload))<<32)
@@ -111,7 +108,6 @@ func recordSum(seed uint32, header, payload []byte) uint32 {
 	return crc32.Update(sum, castagnoli, payload)
 }
 
-// A recordHead is the header of a record, read.
 type recordHead struct {
 	length         int64
 	sum            uint32

@@ -125,7 +125,6 @@ func (osFS) Lock(dir string) (io.Closer, error) {
 	return l, nil
 }
 
-// osFile is a file of the system.
 type osFile struct{ *os.File }
 
 func asFile(f *os.File, err error) (File, error) {

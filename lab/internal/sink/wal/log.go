@@ -21,7 +21,6 @@ type Options struct {
 	FS FS
 }
 
-// check fills in the defaults.
 func (o *Options) check() error {
 	o.SegmentBytes, o.MaxRecord = cmp.Or(o.SegmentBytes, 64<<20), cmp.Or(o.MaxRecord, 64<<20)
 	if o.FS == nil {
@@ -155,7 +154,6 @@ func begin(fsys FS, dir string, first uint64) (File, uint32, error) {
 	return f, seed, nil
 }
 
-// head writes the header of a segment and makes it durable.
 func head(f File, first uint64) (seed uint32, err error) {
 	var header [segmentHeader]byte
 	s := newSalt()
@@ -191,7 +189,6 @@ func (l *Log) Close() error {
 // writeBytes is how much is gathered, at least, before it is written.
 const writeBytes = 1 << 20
 
-// A batch is what the next system call is to write.
 type batch struct {
 	bytes  []byte
 	places []place // of the records

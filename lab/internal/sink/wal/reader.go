@@ -47,7 +47,6 @@ func (r *Reader) Get(index uint64) ([]byte, error) {
 	}
 }
 
-// seek opens the file of a record and finds a place before it.
 func (r *Reader) seek(index uint64) error {
 	l := r.log
 	l.state.Lock()
@@ -101,14 +100,12 @@ func (l *Log) find(index uint64) int {
 	return n
 }
 
-// A segment is a file of a log.
 type segment struct {
 	first  uint64  // number of its first record
 	size   int64   // bytes
 	places []place // of a record in each window of bytes, ascending
 }
 
-// A place is where a record begins.
 type place struct {
 	index uint64
 	off   int64
@@ -122,7 +119,6 @@ func (s *segment) note(index uint64, off int64) {
 	}
 }
 
-// near returns a place at or before a record.
 func (s *segment) near(index uint64) place {
 	n := sort.Search(len(s.places), func(i int) bool { return s.places[i].index > index })
 	if n == 0 {

@@ -21,14 +21,12 @@ type Recovery struct {
 // errMisnamed is a whole header that belongs to another file.
 var errMisnamed = errors.New("the file has another's name")
 
-// tail is what recovery found out about the last segment.
 type tail struct {
 	torn    bool   // it has no header, and no record
 	durable uint64 // number of the last record that is known to be durable
 	seed    uint32
 }
 
-// segments returns the numbers in the names of a log's files, ascending.
 func segments(fsys FS, dir string) ([]uint64, error) {
 	names, err := fsys.ReadDir(dir)
 	if err != nil {
@@ -179,7 +177,6 @@ func Open(dir string, o Options) (*Log, Recovery, error) {
 	return l, r, nil
 }
 
-// recover brings the files into order and takes the last of them to write.
 func (l *Log) recover() (Recovery, error) {
 	list, t, r, err := scan(l.fs, l.dir, nil)
 	if err != nil {

@@ -42,7 +42,6 @@ func (l *Log) TruncateBack(last uint64) error {
 	return nil
 }
 
-// cut ends a segment behind a record, and returns its file to be written and its seed.
 func (l *Log) cut(s *segment, last uint64) (File, uint32, error) {
 	name := filepath.Join(l.dir, segmentName(s.first))
 	f, err := l.fs.Open(name, true)
