@@ -1,7 +1,21 @@
 package cli
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
 	"github.com/spf13/cobra"
+
+	"github.com/sluice-go/sluice/lab/internal/document"
+	"github.com/sluice-go/sluice/lab/internal/lab"
+	"github.com/sluice-go/sluice/lab/internal/measure"
+	"github.com/sluice-go/sluice/lab/internal/report"
 )
 
 const defaultPage = "sluice-bench.html"
@@ -60,4 +74,190 @@ func (a App) bench() *cobra.Command {
 	return cmd
 }
 
-// settings checks the flags against each other and derives how to measure.
+type benchFlags struct {
+	list, quick, full, all, check bool
+	page, json                    string
+	rounds                        int
+	time                          time.Duration
+	seed                          uint64
+
+	given func(flag string) bool
+}
+
+func (f *benchFlags) settings() (mode string, s measure.Settings, err error) {
+	full := measure.Full()
+	switch {
+	case f.quick && f.full:
+		err = errors.New("--quick and --full exclude each other")
+	case f.check && !f.full:
+		err = errors.New("--check goes with --full: shorter runs do not decide")
+	case f.given("rounds") && (f.rounds < 1 || f.rounds > 1000):
+		err = fmt.Errorf("--rounds %d is not within 1 to 1000", f.rounds)
+	case f.check && f.given("rounds") && f.rounds < full.MinRounds:
+		err = fmt.Errorf("--check needs at least %d rounds", full.MinRounds)
+	case f.given("time") && (f.time < time.Second || f.time > 24*time.Hour):
+		err = fmt.Errorf("--time %v is not within 1s to 24h", f.time)
+	case f.page == "-":
+		err = errors.New("--html needs the name of a file")
+	}
+	if err != nil {
+		return "", s, fmt.Errorf("bench: %w", err)
+	}
+	switch {
+	case f.quick:
+		mode, s = "quick", measure.Quick()
+	case f.full:
+		mode, s = "full", full
+	default:
+		mode, s = "normal", measure.Normal()
+	}
+	if f.given("time") {
+		s = s.WithBudget(f.time)
+	}
+	if f.given("rounds") {
+		s = s.WithRounds(f.rounds)
+	}
+	return mode, s, nil
+}
+
+// checkOutputs makes sure that the files of a run can be written, and not only at its end. A
+// page that was not asked for by name is left out where it cannot be written.
+func (a App) checkOutputs(f *benchFlags) error {
+	if f.json != "" && filepath.Clean(f.json) == filepath.Clean(f.page) {
+		return errors.New("--json and --html name the same file")
+	}
+	if err := writable("json", f.json); err != nil {
+		return err
+	}
+	err := writable("html", f.page)
+	if err != nil && !f.given("html") {
+		fmt.Fprintf(a.Stderr, "lab: no report here: %v\n", err)
+		f.page = ""
+		return nil
+	}
+	return err
+}
+
+func (a App) runBench(f benchFlags, patterns []string) error {
+	mode, settings, err := f.settings()
+	if err != nil {
+		return err
+	}
+	if f.list && len(patterns) == 0 {
+		return a.list(a.Scenarios)
+	}
+	chosen, err := choose(a.Scenarios, patterns)
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	if f.list {
+		return a.list(chosen)
+	}
+	if err := a.checkOutputs(&f); err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fail(err)
+	}
+
+	results := &report.File{
+		Origin: a.origin(report.KindBench, report.Schema, time.Now()), Mode: mode, Seed: f.seed,
+	}
+	people := a.people(f.json)
+	ctx, stop := interruptible()
+	defer stop()
+	table := printer(people)
+	table.Print(report.BenchHead(results.Machine)...)
+
+	err = a.measure(ctx, chosen, table, f.all, results, measure.Options{
+		Settings: settings, Seed: f.seed, Self: self, Full: f.full, Quick: f.quick,
+	})
+	if err != nil {
+		return fail(err)
+	}
+	results.Seconds = time.Since(results.Started).Seconds()
+	results.Interrupted = ctx.Err() != nil
+	if !f.all {
+		table.Print(report.Verdicts(results))
+	}
+	table.Print(report.BenchFoot(results)...)
+
+	errs := []error{table.Err()}
+	for _, o := range []struct {
+		flag, name, path string
+		form             func(io.Writer) error
+	}{{"json", "json", f.json, results.Save}, {"html", "report", f.page, results.WriteHTML}} {
+		if o.path == "" {
+			continue
+		}
+		if err := a.put(o.path, o.form); err != nil {
+			errs = append(errs, fmt.Errorf("--%s: %w", o.flag, err))
+		} else if o.path != "-" {
+			fmt.Fprintf(people, "%s: %s\n", o.name, o.path)
+		}
+	}
+	return verdict(results, f.check, errors.Join(errs...))
+}
+
+func (a App) measure(ctx context.Context, chosen []lab.Scenario, table *document.Printer, all bool, results *report.File, options measure.Options) error {
+	progress := newProgress(a.Stderr)
+	printed := map[string]bool{}
+	options.Progress = func(e measure.Event) {
+		progress.bench(e)
+		if all && e.Outcome != nil {
+			table.Print(report.Scenario(e.Outcome))
+			printed[e.Scenario] = true
+		}
+	}
+	outcomes, err := measure.Run(ctx, chosen, options)
+	progress.clear()
+	if err != nil {
+		return err
+	}
+	results.Scenarios = outcomes
+	for i := range outcomes {
+		// What was interrupted, or not reached any more. The latter would be a
+		// long list of nothing.
+		if o := &outcomes[i]; all && !printed[o.Name] && o.Measured() {
+			table.Print(report.Scenario(o))
+		}
+	}
+	return nil
+}
+
+func verdict(results *report.File, check bool, err error) error {
+	failed, invalid := false, false
+	for i := range results.Scenarios {
+		failed = failed || results.Scenarios[i].State == measure.Failed
+		invalid = invalid || results.Scenarios[i].State == measure.Invalid
+	}
+	switch {
+	case results.Interrupted:
+		return &exitError{ExitUnusable, nil}
+	case err != nil:
+		return fail(err)
+	case failed:
+		return &exitError{ExitFailure, nil}
+	case invalid:
+		return &exitError{ExitUnusable, nil}
+	case check && !report.Holds(results.Summaries()):
+		return &exitError{ExitMissed, nil}
+	}
+	return nil
+}
+
+func (a App) list(scenarios []lab.Scenario) error {
+	longest := 0
+	for _, s := range scenarios {
+		longest = max(longest, len(s.Name))
+	}
+	var b strings.Builder
+	for _, s := range scenarios {
+		fmt.Fprintf(&b, "%-*s  %s\n", longest, s.Name, s.Title)
+	}
+	if _, err := io.WriteString(a.Stdout, b.String()); err != nil {
+		return fail(err)
+	}
+	return nil
+}

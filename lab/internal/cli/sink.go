@@ -31,8 +31,6 @@ appended and answered first, for at most 5 seconds, and synced.
 Exit codes: 0 ended by a signal; 1 it cannot listen or open its log, the log is
 damaged, or writing failed; 2 wrong command line.`
 
-// Limits of flags.
-
 func (a App) sink() *cobra.Command {
 	f := sinkFlags{segment: 64 << 20, maxRecord: 4 << 20}
 	cmd := &cobra.Command{

@@ -105,3 +105,166 @@ func wideTargets(pool float64) []lab.Target {
 		{Variant: "readbuf", Metric: lab.GCRuns, AtMost: 0},
 	}
 }
+
+type fan[T any] struct {
+	// next reads a frame and fills refs with references to it.
+	next func(refs []T) error
+	// letGo looks at a frame for the last time, and releases it.
+	letGo func(T) uint64
+	// pass puts references into place at of each keeper, all of them full, and lets
+	// go what was there. It is letGo, written out.
+	pass func(keep [][]T, at int, refs []T) uint64
+	end  func()
+}
+
+type crowd struct{ keepers, depth int }
+
+type keeping[T any] struct {
+	f        *fan[T]
+	keep     [][]T
+	at, held int // the place of the next frame; the frames that each keeper has
+}
+
+func newKeeping[T any](f *fan[T], c crowd) keeping[T] {
+	k := keeping[T]{f: f, keep: make([][]T, c.keepers)}
+	for i := range k.keep {
+		k.keep[i] = make([]T, c.depth)
+	}
+	return k
+}
+
+// take gives each keeper its reference, and returns the marks of what they let go for
+// it: nothing until they are full.
+func (k *keeping[T]) take(refs []T) (sum uint64) {
+	if k.held < len(k.keep[0]) {
+		for i := range k.keep {
+			k.keep[i][k.at] = refs[i]
+		}
+		k.held++
+	} else {
+		sum = k.f.pass(k.keep, k.at, refs)
+	}
+	if k.at++; k.at == len(k.keep[0]) {
+		k.at = 0
+	}
+	return sum
+}
+
+func (k *keeping[T]) empty() {
+	for _, ring := range k.keep {
+		for i := range k.held {
+			k.f.letGo(ring[(k.at-k.held+i+len(ring))%len(ring)])
+		}
+	}
+	k.held = 0
+}
+
+func together[T any](f *fan[T], c crowd) (walk, func()) {
+	k := newKeeping(f, c)
+	refs := make([]T, c.keepers)
+	return func(n int) (sum uint64, err error) {
+			for range n {
+				if err := f.next(refs); err != nil {
+					return sum, err
+				}
+				sum += k.take(refs)
+			}
+			return sum, nil
+		}, func() {
+			k.empty()
+			f.end()
+		}
+}
+
+// A handing says how frames come to the goroutines of keepers: so many at once over a
+// channel, in which so many batches wait at most.
+type handing struct{ goroutines, batch, waiting int }
+
+type part[T any] struct {
+	keeping[T]
+	from int // the first of its keepers
+	full chan []T
+	sum  uint64
+	_    [aLine]byte
+}
+
+func apiece[T any](f *fan[T], c crowd, h handing) (walk, func()) {
+	// Two more than wait: one is filled, and each receiver may look at one.
+	batches := make([][]T, h.waiting+2)
+	for i := range batches {
+		batches[i] = make([]T, h.batch*c.keepers)
+	}
+	var parts []*part[T]
+	for i := range h.goroutines {
+		from, to := i*c.keepers/h.goroutines, (i+1)*c.keepers/h.goroutines
+		parts = append(parts, &part[T]{keeping: newKeeping(f, crowd{to - from, c.depth}), from: from, full: make(chan []T, h.waiting)})
+	}
+	receivers := newWorkerPool(h.goroutines, func(i, n int) error {
+		p := parts[i]
+		for n > 0 {
+			batch, ok := <-p.full
+			if !ok {
+				return nil
+			}
+			for ; len(batch) > 0; batch = batch[c.keepers:] {
+				p.sum += p.take(batch[p.from : p.from+len(p.keep)])
+				n--
+			}
+		}
+		return nil
+	})
+	next, closed := 0, false
+	end := func() {
+		if !closed {
+			closed = true
+			for _, p := range parts {
+				close(p.full)
+			}
+		}
+	}
+	// send reads n frames and hands them over, those too that came before an error.
+	send := func(n int) (err error) {
+		for n > 0 && err == nil {
+			batch, frames := batches[next%len(batches)], 0
+			next++
+			for frames < min(n, h.batch) {
+				if err = f.next(batch[frames*c.keepers : (frames+1)*c.keepers]); err != nil {
+					break
+				}
+				frames++
+			}
+			for _, p := range parts {
+				p.full <- batch[:frames*c.keepers]
+			}
+			n -= frames
+		}
+		return err
+	}
+	return func(n int) (sum uint64, err error) {
+			receivers.begin(n)
+			if err = send(n); err != nil {
+				end()
+			}
+			receivers.wait()
+			for _, p := range parts {
+				sum += p.sum
+				p.sum = 0
+			}
+			return sum, err
+		}, func() {
+			end()
+			receivers.stop()
+			for _, p := range parts {
+				p.empty()
+			}
+			f.end()
+		}
+}
+
+func newFanRunner(w walk, end func(), s *stream, c crowd) (lab.Runner, error) {
+	if sum, err := w(c.depth); err != nil || sum != 0 {
+		end()
+		return nil, fmt.Errorf("scenarios: filling the keepers: sum %#x, error %v", sum, err)
+	}
+	return &walker{place: place{s: s, times: uint64(c.keepers)}, walk: w, end: end}, nil
+}

@@ -1,9 +1,16 @@
 package scenarios
 
 import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
 	"io"
+	"net"
+	"runtime"
 	"slices"
 
+	"github.com/sluice-go/sluice/lab/internal/child"
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
 
@@ -63,4 +70,179 @@ func overTCP(ways []way, kind func(lab.Env) frameKind) []lab.Variant {
 		}
 		return r.conns[0], kind(env).frames(), r.hangUp, nil
 	})
+}
+
+// writeSize is how much the writer hands to the kernel at once: enough that
+// it is never what the reader waits for.
+const writeSize = 256 << 10
+
+// The socket's buffers are set, to what a busy server ends up with: left to
+// themselves they grow to tens of MB over loopback, to another size on each
+// connection, and how much is queued decides whether a read finds its bytes in a
+// cache.
+const (
+	sendBuffer    = 256 << 10
+	receiveBuffer = 1 << 20
+)
+
+// tcpWork is what a child of a TCP scenario has to do: to write or read a stream on connections
+// to an address.
+type tcpWork struct {
+	Addr  string
+	Kind  frameKind
+	Conns int
+}
+
+func (w tcpWork) begin() (*stream, error) {
+	if w.Conns < 1 || w.Kind.Lo < 1 || w.Kind.Hi < w.Kind.Lo || w.Kind.Hi > ringSize {
+		return nil, fmt.Errorf("scenarios: %+v is no work for a child", w)
+	}
+	child.Begin(childLife)
+	runtime.GOMAXPROCS(1)
+	return w.Kind.frames(), nil
+}
+
+func (w tcpWork) dial() (*net.TCPConn, error) {
+	conn, err := net.DialTimeout("tcp", w.Addr, child.Within)
+	if err != nil {
+		return nil, err
+	}
+	return conn.(*net.TCPConn), nil
+}
+
+// tcpWriter writes a stream, as fast as it can, until the reader closes the connections.
+var tcpWriter = registerChild("tcp-writer", func(w tcpWork) error {
+	s, err := w.begin()
+	if err != nil {
+		return err
+	}
+	errs := make(chan error, w.Conns)
+	for range w.Conns {
+		conn, err := w.dial()
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		if err := conn.SetWriteBuffer(buffer(sendBuffer, w.Conns)); err != nil {
+			return err
+		}
+		go func() { errs <- unlessHungUp(writeAll(conn, s)) }()
+	}
+	for range w.Conns {
+		err = errors.Join(err, <-errs)
+	}
+	return err
+})
+
+func writeAll(conn net.Conn, s *stream) error {
+	for {
+		for rest := s.ring; len(rest) > 0; {
+			n := min(writeSize, len(rest))
+			if _, err := conn.Write(rest[:n]); err != nil {
+				return err
+			}
+			rest = rest[n:]
+		}
+	}
+}
+
+// buffer is what each of many connections has as a socket's buffer: whole ones
+// would hold a round's frames before it begins, and with less the reader waits
+// for every few frames.
+func buffer(alone, connections int) int { return max(alone/connections, 128<<10) }
+
+func unlessHungUp(err error) error {
+	if hungUp(err) {
+		return nil
+	}
+	return err
+}
+
+type remote struct {
+	conns []*net.TCPConn
+	child *child.Process
+}
+
+func dialRemote(self string, kind frameKind, connections int) (*remote, error) {
+	l, err := listenLocal()
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	c, err := tcpWriter.start(self, tcpWork{l.Addr().String(), kind, connections})
+	if err != nil {
+		return nil, err
+	}
+	r := &remote{child: c}
+	for range connections {
+		conn, err := acceptFrom(l, c)
+		if err != nil {
+			return nil, errors.Join(err, r.hangUp())
+		}
+		r.conns = append(r.conns, conn)
+		if err := conn.SetReadBuffer(buffer(receiveBuffer, connections)); err != nil {
+			return nil, errors.Join(err, r.hangUp())
+		}
+	}
+	return r, nil
+}
+
+func (r *remote) hangUp() error {
+	var errs []error
+	for _, conn := range r.conns {
+		errs = append(errs, conn.Close())
+	}
+	r.child.Stop()
+	return errors.Join(errs...)
+}
+
+// tcpReader reads a stream. Before each part of it comes a frame count, eight bytes
+// big-endian; behind it, the child answers with the sum of the marks of what it got, in eight
+// bytes too.
+var tcpReader = registerChild("tcp-reader", func(w tcpWork) error {
+	s, err := w.begin()
+	if err != nil {
+		return err
+	}
+	conn, err := w.dial()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.SetReadBuffer(receiveBuffer); err != nil {
+		return err
+	}
+	var word [8]byte
+	buf := make([]byte, 256<<10)
+	for at := 0; ; {
+		if _, err := io.ReadFull(conn, word[:]); err != nil {
+			return unlessHungUp(err)
+		}
+		n := int(binary.BigEndian.Uint64(word[:]))
+		if err := expect(conn, s, at, n, buf); err != nil {
+			return err
+		}
+		binary.BigEndian.PutUint64(word[:], over(s.marks, at, n))
+		if _, err := conn.Write(word[:]); err != nil {
+			return unlessHungUp(err)
+		}
+		at = (at + n) % s.units()
+	}
+})
+
+func expect(src io.Reader, s *stream, unit, n int, buf []byte) error {
+	at := s.ends[unit]
+	for left := s.size(unit, n); left > 0; {
+		rest := s.ring[at:]
+		k, err := src.Read(buf[:min(int64(len(buf)), int64(len(rest)), left)])
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(buf[:k], rest[:k]) {
+			return fmt.Errorf("%w: in the %d bytes from %d", errDiffers, k, at)
+		}
+		left -= int64(k)
+		at = (at + int64(k)) % int64(len(s.ring))
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/binary"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Options say what requests are, as far as the scheme of the target leaves it open. Those
@@ -254,4 +256,26 @@ func (t *Target) Alike(o *Target) bool {
 		return t.scheme == o.scheme
 	}
 	return t.url.RequestURI() == o.url.RequestURI()
+}
+
+// Prepare makes what requests need, and returns what removes it again: the file, if
+// it does not exist. It is for targets whose Drive is Calls.
+func (t *Target) Prepare(ctx context.Context) (remove func() error, err error) {
+	if !t.Is("file") {
+		return func() error { return nil }, nil
+	}
+	t.storage = &storage{path: t.addr, options: *t.file}
+	if err := t.storage.prepare(ctx); err != nil {
+		return nil, fmt.Errorf("load: %w", err)
+	}
+	return t.storage.remove, nil
+}
+
+// Caller makes a connection for calls, each of which may take as long as limit. The
+// Target's Drive is Calls.
+func (t *Target) Caller(ctx context.Context, limit time.Duration) (Caller, error) {
+	if t.storage != nil {
+		return t.storage.open()
+	}
+	return newH2(ctx, t, limit)
 }
