@@ -2,6 +2,7 @@ package hls
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -152,7 +154,12 @@ func TestPastsOfAFileThatGrows(t *testing.T) {
 	g.write(t, one, file)
 	g.writing[one] = false
 	look(true)
-	g.write(t, two, file)
+	later := slices.Clone(file) // recorded at once, so by its dates as early as the first
+	for _, f := range x.Fragments {
+		seconds := later[f.At+16:] // of the NTP time in prft (ISO/IEC 14496-12, 8.16.5)
+		binary.BigEndian.PutUint32(seconds, binary.BigEndian.Uint32(seconds)+60)
+	}
+	g.write(t, two, later)
 	look(true)
 	look(false)
 	if len(viewers) < 10 || len(g.shelves) != 1 || len(g.shelves["live/s"].reels) != 2 {
