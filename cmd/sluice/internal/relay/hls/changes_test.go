@@ -206,6 +206,47 @@ func TestDatesAcrossDiscontinuities(t *testing.T) {
 	}
 }
 
+// A stream that goes on without the time in which its publisher was away has dates that follow,
+// and one that came late once, and all together then, keeps its own.
+func TestDatesFollowBreaks(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	x := newLine(t, video, audio, func(l *limits) { l.segments = 50 })
+	start := time.UnixMilli(1_700_000_000_000)
+	away, late := time.Duration(0), time.Duration(0)
+	var wall time.Time
+	x.cutter.now = func() time.Time { return wall }
+	send := func(from, length uint32) {
+		for _, u := range made(from, length, 40, 25, video, audio) {
+			wall = start.Add(away + max(time.Duration(u.Time)*time.Millisecond, late))
+			x.put(u)
+		}
+	}
+	lag := func() time.Duration {
+		t.Helper()
+		x.look()
+		last := x.latest.Segments[len(x.latest.Segments)-1]
+		return wall.Sub(last.Date.Add(time.Duration(last.Duration * float64(time.Second))))
+	}
+	send(0, 5_000)
+	late = 8 * time.Second // a line that stands still for 3 s
+	send(5_000, 25_000)
+	if off := lag().Abs(); off > 1200*time.Millisecond {
+		t.Errorf("the list ends %v from now after a burst", off)
+	}
+	at := uint32(30_000)
+	for range 20 {
+		away += 3 * time.Second
+		send(at, 5_000)
+		at += 5_000
+	}
+	send(at, 25_000)
+	if off := lag().Abs(); off > 1200*time.Millisecond {
+		t.Errorf("the list ends %v from now after 20 breaks", off)
+	}
+	x.breaks(0)
+}
+
 // Pictures that come when they like give parts by the rules, with sound and without, and each
 // picture is there.
 func TestIrregularPictures(t *testing.T) {

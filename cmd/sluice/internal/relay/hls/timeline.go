@@ -37,6 +37,15 @@ type segment struct {
 	until  time.Time // it is held until then; set when it leaves the playlist
 }
 
+// A lateness is by how much, in ms, segments came later than they are dated.
+type lateness struct {
+	since time.Time
+	least int64 // 0: the latest did not
+}
+
+// lateFor is for how long segments come late that are dated wrong.
+const lateFor = 10 * time.Second
+
 // limits are those of a timeline.
 type limits struct {
 	low      bool // low latency: parts are listed
@@ -75,6 +84,7 @@ type timeline struct {
 	target  int64 // in whole seconds; 0 before the first segment is complete
 	longest int64 // declared duration of parts
 	clock   int64 // from the stream's clock to Unix time
+	late    lateness
 	ended   int64 // date of the end of the latest complete segment
 	broken  bool  // the next segment is after a discontinuity, whatever its opener knows
 	over    bool
@@ -148,12 +158,23 @@ func (t *timeline) breaks() {
 }
 
 // dateOf returns when a segment begins, whose first unit came now. Behind a discontinuity the
-// stream's clock may be another one, and knows nothing of the time in which no publisher was
-// there: another offset has dates go on as time does, and never back. The lock is held.
+// stream's clock may be another one. It knows nothing of the time in which no publisher was there,
+// and may be slow: it is behind when for a while all segments came late. Then another offset has
+// dates go on as time does, and never back. The lock is held.
 func (t *timeline) dateOf(s *segment, now time.Time) int64 {
 	date := s.start + t.clock
-	if apart := now.UnixMilli() - date; s.broken && max(apart, -apart) > back {
-		date += apart
+	switch apart := now.UnixMilli() - date; {
+	case s.broken && max(apart, -apart) > back:
+		date, t.late = date+apart, lateness{}
+	case apart <= back:
+		t.late = lateness{}
+	case t.late.least == 0:
+		t.late = lateness{now, apart}
+	default:
+		t.late.least = min(t.late.least, apart)
+		if now.Sub(t.late.since) >= lateFor {
+			date, t.late = date+t.late.least, lateness{}
+		}
 	}
 	date = max(date, t.ended)
 	t.clock = date - s.start
