@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -41,10 +42,10 @@ func fail(err error) error { return &exitError{ExitFailure, err} }
 
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		if !cmd.HasParent() {
-			return fmt.Errorf("unknown command %q; see sluice --help", args[0])
+		if cmd.HasSubCommands() {
+			return fmt.Errorf("unknown command %q; see %s --help", args[0], cmd.CommandPath())
 		}
-		return fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), args[0])
+		return fmt.Errorf("%s takes no arguments, got %q", strings.TrimPrefix(cmd.CommandPath(), "sluice "), args[0])
 	}
 	return nil
 }

@@ -13,11 +13,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/pattern"
 )
 
 const tokenText = `token prints a token that allows one action on one stream until it expires, and
@@ -108,19 +108,18 @@ func (f *tokenFlags) check(args []string) (action access.Action, stream string, 
 	return action, args[0], checkStream(args[0])
 }
 
-// checkStream refuses an invalid stream name, above all one that was copied from
-// a URL with extra parts: a token for it would never match.
+// checkStream refuses a name that no stream can have, above all one that was copied
+// from a URL with extra parts: a token for it would never match.
 func checkStream(name string) error {
-	app, rest, ok := strings.Cut(name, "/")
+	why := pattern.NameFault(name)
 	switch {
-	case !ok || app == "" || rest == "" || strings.HasSuffix(rest, "/") || strings.Contains(name, "//"):
-		return fmt.Errorf("token: stream %q is not of the form APP/NAME, such as live/cam1", name)
-	case strings.Contains(name, "?") || strings.Contains(name, "#"):
-		return fmt.Errorf("token: stream %q: leave out what begins with ? or #", name)
+	case strings.ContainsAny(name, "?#"):
+		why = "has to be without what begins with ? or #"
 	case strings.HasSuffix(name, ".flv"):
-		return fmt.Errorf("token: stream %q: leave out .flv, which only HTTP addresses have", name)
-	case strings.ContainsFunc(name, func(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsGraphic(r) || unicode.IsSpace(r) }):
-		return fmt.Errorf("token: stream %q has characters that cannot be shown", name)
+		why = "has to be without .flv, which only HTTP addresses have"
+	}
+	if why != "" {
+		return fmt.Errorf("token: stream name %.60q %s", name, why)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 		{"completion", "bash, zsh"},
 		{"completion tcsh", "tcsh"},
 		{"man", "directory"},
-		{"config frobnicate", "frobnicate"},
+		{"config frobnicate", `unknown command "frobnicate"; see sluice config --help`},
 		{"config check", "one file"},
 		{"config show what", "what"},
 		{"doctor who", "who"},
