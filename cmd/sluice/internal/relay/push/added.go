@@ -23,10 +23,15 @@ type Added struct {
 
 func (t *Target) added() Added { return Added{t.id, t.streams.String(), t.String(), t.enhanced} }
 
-// Add adds a target, which the streams that there are and later ones are pushed to. It
-// returns ErrFull when there are too many. t is the pusher's from then on.
+// Add adds a target, which the streams that there are and later ones are pushed to, or returns
+// the one that is the same: a request may be sent again. It returns ErrFull when there are too
+// many. t is the pusher's from then on.
 func (p *Pusher) Add(t *Target) (Added, error) {
 	p.mu.Lock()
+	if i := slices.IndexFunc(p.added, func(a *Target) bool { return slices.Equal(a.sum(), t.sum()) }); i >= 0 {
+		defer p.mu.Unlock()
+		return p.added[i].added(), nil
+	}
 	if len(p.added) >= mostAdded {
 		p.mu.Unlock()
 		return Added{}, ErrFull
@@ -68,7 +73,7 @@ func (p *Pusher) Refresh() {
 		p.mu.Lock()
 		targets := p.options.Targets(st.Name())
 		for k, q := range p.on {
-			if k.stream == st && !slices.Contains(targets, k.target) && !slices.Contains(p.added, k.target) {
+			if k.stream == st && !slices.Contains(targets, q.target) && !slices.Contains(p.added, q.target) {
 				q.stop()
 				delete(p.on, k)
 			}

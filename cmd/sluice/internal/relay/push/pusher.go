@@ -92,10 +92,10 @@ type retry struct {
 	next  time.Time     // of the next attempt; zero: at once
 }
 
-// key is what is pushed once at a time.
+// key is what is pushed once at a time: two connections would take the place there from each other.
 type key struct {
 	stream *live.Stream
-	target *Target
+	place  string
 }
 
 // New returns a pusher without streams.

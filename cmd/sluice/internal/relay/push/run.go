@@ -28,15 +28,16 @@ func (p *Pusher) begin(st *live.Stream, targets []*Target) {
 	}
 }
 
-// start pushes a stream to a target if it matches and is not pushed there yet. m is what
+// start pushes a stream to a target if it matches and is not pushed to that place yet. m is what
 // another process knew of it; nil: nothing. The lock is held.
 func (p *Pusher) start(st *live.Stream, t *Target, m *Moved) {
 	middle, ok := t.streams.Match(st.Name())
-	k := key{st, t}
+	name := strings.ReplaceAll(t.key, "*", middle)
+	k := key{st, t.tcURL() + "/" + name}
 	if !ok || p.closed || p.on[k] != nil {
 		return
 	}
-	q := &pushing{pusher: p, stream: st, target: t, name: strings.ReplaceAll(t.key, "*", middle)}
+	q := &pushing{pusher: p, stream: st, target: t, name: name}
 	q.status = Status{ID: t.id, Stream: st.Name(), Target: t.String(), State: Connecting, Since: time.Now()}
 	if m != nil {
 		q.goOn(m)
