@@ -42,3 +42,25 @@ func TestDirectoryThatIsAnotherOneByNow(t *testing.T) {
 		t.Errorf("files %q in the directory that was moved, %v", files, err)
 	}
 }
+
+// That nothing can be recorded is known before the first stream is there to be.
+func TestDirectoryThatMayNotBeWritten(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("what refuses also root its files differs")
+	}
+	dir := "/sys"
+	if os.Getuid() != 0 {
+		dir = t.TempDir()
+		if err := os.Chmod(dir, 0o555); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r, err := New(Options{Dir: dir}); err == nil {
+		r.Close()
+		t.Error("no error")
+	}
+	_, dir = recNew(t, nil)
+	if list, err := os.ReadDir(dir); err != nil || len(list) > 0 {
+		t.Errorf("%v is left of the question, %v", list, err)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -119,9 +120,17 @@ type Recorder struct {
 }
 
 // New creates the directory if it does not exist, and returns a recorder, which
-// the caller closes.
+// the caller closes. It is an error that files may not be created there.
 func New(o Options) (*Recorder, error) {
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	f, err := os.CreateTemp(o.Dir, ".writable-*")
+	switch {
+	case err == nil:
+		f.Close()
+		os.Remove(f.Name())
+	case errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS): // unlike a full disk, of which some may be freed
 		return nil, fmt.Errorf("record: %w", err)
 	}
 	root, err := os.OpenRoot(o.Dir)
