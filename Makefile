@@ -88,6 +88,7 @@ lint:
 
 cross:
 	@scripts/cross.sh
+	@scripts/cross.sh compile
 
 # The resident sizes and the timed crowds say nothing of an emulated processor.
 # Under qemu aio is tried in part: it does not carry out what the rest asks of the kernel.
