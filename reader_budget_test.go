@@ -163,8 +163,10 @@ func TestReaderThatHoldsPartOfAFrameWaitsForMore(t *testing.T) {
 				}
 				// Take all the rest of the budget.
 				var all []mem.Buf
-				for b, err := a.TryGet(256); err == nil; b, err = a.TryGet(256) {
-					all = append(all, b)
+				for _, n := range []int{16 << 10, 256} {
+					for b, err := a.TryGet(n); err == nil; b, err = a.TryGet(n) {
+						all = append(all, b)
+					}
 				}
 				var got string
 				var err error

@@ -40,7 +40,7 @@ func TestReadersOnABudgetGetTheirShare(t *testing.T) {
 	const readers = 64
 	frames, rounds := int64(100_000), 5
 	if sys.Race || testing.Short() {
-		frames, rounds = 20_000, 1
+		frames, rounds = 8000, 1
 	}
 	a := mem.New(mem.Options{Name: "fair", Budget: 1 << 20})
 	counts := make([]int64, readers)

@@ -277,7 +277,7 @@ func TestFedBacklogThatNeverEmptiesStaysSmall(t *testing.T) {
 			}
 			cycles := 20_000
 			if sys.Race || invariant.Enabled {
-				cycles = 2000
+				cycles = 500
 			}
 			for range cycles {
 				cycle()

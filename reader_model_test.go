@@ -164,11 +164,11 @@ func harshStreams(seed uint64) []stream {
 	}
 }
 
-// rounds is n, or half of it under the race detector: data races do not depend
-// on the random choices, and the same histories run without the detector.
+// rounds is n, or a third of it under the race detector: data races depend neither on the
+// random choices nor on the amount of data, and the same tests run without the detector.
 func rounds(n int) int {
 	if sys.Race {
-		return n / 2
+		return n / 3
 	}
 	return n
 }

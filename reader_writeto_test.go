@@ -15,7 +15,7 @@ import (
 )
 
 func TestWriteToWritesAllThatIsLeft(t *testing.T) {
-	data := testData(100_000)
+	data := testData(rounds(100_000))
 	for name, src := range sluicetest.Chunkings(data) {
 		r := readerOf(t, paranoid(t), 0, src)
 		if _, err := r.Next(10); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/internal/invariant"
+	"github.com/sluice-go/sluice/internal/sys"
 	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/sluicetest"
 )
@@ -96,13 +97,17 @@ func TestErrorIsStickyAndLosesTrackOfNothing(t *testing.T) {
 		t.Fatal("other bytes arrived")
 	}
 
+	apart := 1500
+	if sys.Race {
+		apart = 6000
+	}
 	rng := rand.New(rand.NewPCG(sluicetest.Seed(t), 2))
 	for _, reason := range []error{errSink, nil} {
 		want := reason
 		if reason == nil {
 			want = io.ErrShortWrite
 		}
-		for k := 0; k < total; k += 1 + rng.IntN(1500) {
+		for k := 0; k < total; k += 1 + rng.IntN(apart) {
 			out := &limited{left: k, err: reason}
 			s := newWriteScript(writerOf(t, a, 0, out), a)
 			var first error

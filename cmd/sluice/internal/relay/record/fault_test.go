@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -213,6 +214,19 @@ func TestFileThatCannotBeMade(t *testing.T) {
 	tries := 0
 	r.create = func(string) (File, error) { tries++; return nil, fmt.Errorf("there: %w", os.ErrExist) }
 	if err := r.Record(context.Background(), "a/b", recOne()); !errors.Is(err, os.ErrExist) || tries != maxTries {
+		t.Errorf("%v after %d tries", err, tries)
+	}
+}
+
+// A file where a directory must be is found at the first try, not after a million.
+func TestFileInTheWayOfADirectory(t *testing.T) {
+	r, dir := recNew(t, nil)
+	if err := os.WriteFile(filepath.Join(dir, "a"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tries, create := 0, r.create
+	r.create = func(name string) (File, error) { tries++; return create(name) }
+	if err := r.Record(context.Background(), "a/b", recOne()); !errors.Is(err, syscall.ENOTDIR) || tries != 1 {
 		t.Errorf("%v after %d tries", err, tries)
 	}
 }

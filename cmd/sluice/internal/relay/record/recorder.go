@@ -156,8 +156,15 @@ func (r *Recorder) createFile(name string) (File, error) {
 	// An archive, perhaps of another process, removes directories that are empty: one may be gone
 	// again by now, or come again while it is made.
 	for try := 0; ; try++ {
-		err := root.MkdirAll(filepath.Dir(name), 0o755)
-		again := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist)
+		dir := filepath.Dir(name)
+		err := root.MkdirAll(dir, 0o755)
+		again := errors.Is(err, fs.ErrNotExist)
+		if errors.Is(err, fs.ErrExist) {
+			again = true
+			if at, _ := root.Stat(dir); at != nil && !at.IsDir() {
+				return nil, &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
+			}
+		}
 		if err == nil {
 			var f *os.File
 			if f, err = root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err == nil {
