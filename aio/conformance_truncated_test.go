@@ -78,7 +78,7 @@ func writtenBeforeFree(f *fixture) {
 func TestClientsSeeWhatIsTruncated(t *testing.T) {
 	eachKind(t, func(t *testing.T, config *tls.Config, o aio.Options) {
 		for _, how := range []string{"Close", "an error", "the end of the server"} {
-			const size = 64 << 20
+			const size = 24 << 20 // more than both ends of the connection buffer
 			closed := make(closings, 1)
 			written := make(chan struct{}, 1)
 			h := &aio.ConnHandler[struct{}]{

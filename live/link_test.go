@@ -26,7 +26,7 @@ func (w *writes) Write(p []byte) (int, error) {
 func TestBlockingWritesJoinSmallParts(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	r := rand.New(rand.NewPCG(seed, 0))
-	for range 500 {
+	for range 200 {
 		var parts [][]byte
 		for range 1 + r.IntN(30) {
 			p := make([]byte, 1+r.IntN(200))

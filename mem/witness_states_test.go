@@ -279,7 +279,7 @@ func TestWitnessSendsTheBlockHomeOnce(t *testing.T) {
 	}
 	length := 7
 	if testing.Short() || sys.Race {
-		length = 6
+		length = 5
 	}
 	walk("", 0, length)
 	t.Logf("%d states of %d scripts", states, scripts)

@@ -17,7 +17,7 @@ import (
 
 func TestChunkReaderReadsWhatPeersSend(t *testing.T) {
 	seed := sluicetest.Seed(t)
-	for i := range uint64(30) {
+	for i := range rounds(30) {
 		p := chunkHistory(rand.New(rand.NewPCG(seed, i)), 60)
 		for name, r := range sluicetest.Chunkings(p.out) {
 			b, a := chunkSource(r, mem.Options{})

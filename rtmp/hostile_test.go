@@ -90,7 +90,7 @@ func TestLongMessagesInSmallChunksFollowWhatArrives(t *testing.T) {
 		in := AppendChunkHeader(nil, 2, TypeSetChunkSize, 0, 0, 4)
 		in = binary.BigEndian.AppendUint32(in, uint32(size))
 		in = AppendChunkHeader(in, 6, TypeVideo, 1, 0, 4<<20)
-		for i := range 200_000 / size {
+		for i := range int(rounds(200_000)) / size {
 			if i > 0 {
 				in = AppendContinuation(in, 6, 0)
 			}

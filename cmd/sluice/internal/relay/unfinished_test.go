@@ -23,7 +23,7 @@ import (
 // their ends is not.
 func TestPublishersThatStopHalfWay(t *testing.T) {
 	const (
-		limit, frame = 32 << 20, 4 << 20
+		limit, frame = 16 << 20, 2 << 20
 		share        = limit / 4
 		publishers   = 20
 	)

@@ -38,7 +38,7 @@ func TestRandomPublishers(t *testing.T) {
 	}
 	tracks := [][2]*au.Config{{&other, audio}, {video, mono}, {video, audio}, {&other, mono}, {nil, audio}, {video, nil}}
 	steps := []int64{0, 0, 40, 3_000, 11_000, 3_600_000, -900, -1_100, -30_000, 1 << 31}
-	for seed := range uint64(8) {
+	for seed := range uint64(6) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 7))
 			x := newLine(t, video, audio, func(l *limits) { l.low = seed%2 == 0 })
