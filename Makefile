@@ -5,10 +5,10 @@
 PACKAGES := ./... ./cmd/... ./lab/... ./vet/...
 # Tests of the repository, not of code: they run once, in the plain build.
 ONCE := $(shell go list ./internal/policy ./internal/release)
-# Packages of the programs whose tests run it as it is built for use, or a browser,
-# hours of recorded noise or whole loads: under the race detector they would be slow, or
-# leave out most, and show little that the packages beneath them do not.
-WHOLE = $(shell go list ./cmd/... ./lab/... ./vet/... | grep -E '/(page|realtest|scenarios|report|stats|ownership|command|echobench)$$')
+# Packages of the programs whose tests run it as it is built for use, or a browser, hours
+# of recorded noise or whole loads, or have one goroutine: under the race detector they would be
+# slow, or leave out most, and show little that others do not.
+WHOLE = $(shell go list ./cmd/... ./lab/... ./vet/... | grep -E '/(page|realtest|scenarios|report|stats|ownership|command|echobench|hls|tsmedia|rtpmedia|flvbody)$$')
 LIBRARY = $(filter-out $(ONCE),$(shell go list ./...))
 # The rest of all modules. Without GORACE each process that tests start takes a
 # second to end.
@@ -57,7 +57,7 @@ test:
 	@scripts/lint.sh
 	@scripts/cross.sh
 	@GORACE=atexit_sleep_ms=0 $(call TEST,$(SLOW) $(PARTS)) -race -tags invariants -vet=off
-	@$(call TEST,$(WHOLE) $(ONCE) $(LIBRARY)) -vet=off
+	@$(call TEST,$(filter %/realtest,$(WHOLE)) $(WHOLE) $(ONCE) $(LIBRARY)) -vet=off
 
 check:
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
