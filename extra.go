@@ -14,6 +14,7 @@ type extra struct {
 	ctx     context.Context
 	stop    func() // ends the watch over ctx
 	halt    *halt  // once the reader has waited for memory
+	beside  int    // capacity in bytes that the reader's user holds, see holdBeside
 }
 
 func (x *extra) endContext() {

@@ -289,10 +289,10 @@ func (m *memory) Drop() {
 	if w := &b.win; b.after == 0 || w.R != w.W || w.Shared() {
 		b.after = 0
 		b.idle()
-		b.beginIdle()
 	} else {
 		w.Empty()
 	}
+	b.beginIdle()
 }
 
 // Take returns memory to read into after a wait, or nil when that takes more

@@ -10,6 +10,7 @@ func (b *BufReader) takeMouth() error {
 	var p []byte
 	var err error
 	s, epoch := b.feed.Load().mouth, b.epoch
+	b.beginIdle()
 	if x := b.x; x != nil && x.ctx != nil {
 		p, err = s.Next(x.ctx.Done(), x.timeout)
 	} else if x != nil {
@@ -20,6 +21,7 @@ func (b *BufReader) takeMouth() error {
 	if b.epoch != epoch {
 		panicReset()
 	}
+	b.endIdle()
 	switch err {
 	case nil:
 		b.give(p)

@@ -126,6 +126,7 @@ func (b *BufReader) Recycle() {
 		}
 		x.timeout = 0
 		x.halt = nil // it knows the connection
+		x.beside = 0
 	}
 	switch b.kind {
 	case raw:

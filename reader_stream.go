@@ -45,6 +45,8 @@ func (b *BufReader) readDirect(p []byte) (int, error) {
 		}
 	}
 	b.win.Park(b.size.WorthParking())
+	b.beginIdle()
+	defer b.endIdle()
 	r, epoch := b.src, b.epoch
 	for range noProgress {
 		n, err := r.Read(p)

@@ -46,7 +46,7 @@ func (b *BufReader) awaitSlab(n int) (mem.Slab, error) {
 		defer h.watch.Stop()
 	}
 	epoch := b.epoch
-	s, err := awaitSlab(b.alloc, n, b.win.Capacity(), h.reason)
+	s, err := awaitSlab(b.alloc, n, b.held(), h.reason)
 	if b.epoch != epoch {
 		if s.Valid() {
 			s.Release()
@@ -56,10 +56,47 @@ func (b *BufReader) awaitSlab(n int) (mem.Slab, error) {
 	return s, err
 }
 
+func init() {
+	hooks.HoldBeside = (*BufReader).holdBeside
+	hooks.AwaitBeside = (*BufReader).awaitBeside
+}
+
+// holdBeside sets how much capacity in bytes the reader's user keeps of messages that have
+// come in part. It counts as the reader's own while that waits.
+func (b *BufReader) holdBeside(held int) {
+	if b.asks && (held > 0 || b.x != nil) {
+		b.extras().beside = held
+	}
+}
+
+// awaitBeside is awaitSlab for the reader's user. A reader that is fed does not wait.
+func (b *BufReader) awaitBeside(n int) (mem.Slab, error) {
+	switch b.kind {
+	case closed:
+		return mem.Slab{}, ErrClosed
+	case fed:
+		return b.alloc.TrySlab(n)
+	}
+	s, err := b.awaitSlab(n)
+	if err != nil {
+		err = b.x.explain(err)
+	}
+	return s, err
+}
+
+// held is the capacity that does not come back before more bytes have come.
+func (b *BufReader) held() int {
+	n := b.win.Capacity()
+	if b.x != nil {
+		n += b.x.beside
+	}
+	return n
+}
+
 // beginIdle reports to the budget what is held during a wait for the peer.
 func (b *BufReader) beginIdle() {
 	if b.asks && b.idled == 0 {
-		if b.idled = int32(min(b.win.Capacity(), 1<<30)); b.idled > 0 {
+		if b.idled = int32(min(b.held(), 1<<30)); b.idled > 0 {
 			noteIdle(b.alloc, int(b.idled))
 		}
 	}

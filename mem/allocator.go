@@ -34,7 +34,8 @@ type Options struct {
 	//
 	// Readers that each hold half a frame could wait for each other for ever.
 	// So when all that others could give back is not enough for the first in
-	// the queue, it is served beyond the limit (an overdraft). Overdrafts are
+	// the queue, one is served beyond the limit (an overdraft): the one that holds
+	// most, or the first when it has been that for 100 ms. Overdrafts are
 	// granted one at a time: the next one when the latest has been given back,
 	// or after 10 ms, or sooner when more than 100 wait. So 1,000 stalled peers
 	// delay a newcomer by 3.3 s. A program that pauses between two reads with

@@ -119,8 +119,8 @@ func (a *Allocator) GetContext(ctx context.Context, n int) (Buf, error) {
 // held is the capacity in bytes, as Cap counts it, that the caller keeps while
 // it waits: the block with the first half of its frame. held and idle together
 // show how much capacity can still come back. When that is not enough for the
-// first in the queue, all would wait for each other for ever; so the first is
-// served beyond the limit. Such overdrafts are granted one at a time: the next
+// first in the queue, all would wait for each other for ever; so the one that holds
+// most is served beyond the limit, see overdraft. That is done one at a time: the next
 // one when the capacity of the latest has come back, or after 10 ms, or a second
 // divided by the number that wait if that is less. So the budget is exceeded by
 // at most one frame for each connection, and only for connections whose peers

@@ -24,6 +24,8 @@ type budgetModel struct {
 	waiting []*modelWaiter
 	served  []*modelWaiter // since they were last looked at
 
+	front    *modelWaiter // the first, and since when
+	frontAt  time.Time
 	overOut  bool
 	overBase int64
 	overAt   time.Time
@@ -63,14 +65,23 @@ func (m *budgetModel) settle() {
 		if len(m.waiting) == 0 {
 			return
 		}
-		w := m.waiting[0]
-		held := m.idle
-		for _, x := range m.waiting {
+		k, w := 0, m.waiting[0]
+		if w != m.front {
+			m.front, m.frontAt = w, time.Now()
+		}
+		held, most := m.idle, 0
+		for i, x := range m.waiting {
 			held += x.held
+			if x.held > m.waiting[most].held {
+				most = i
+			}
 		}
 		switch {
 		case m.out+w.size <= m.limit:
 		case w.size > m.limit-held && (!m.overOut || time.Since(m.overAt) >= mem.OverdraftInterval):
+			if time.Since(m.frontAt) < mem.FrontTime {
+				k, w = most, m.waiting[most]
+			}
 			m.overBase, m.overAt = max(m.limit, m.out), time.Now()
 			m.overOut = true
 			m.overs++
@@ -78,7 +89,7 @@ func (m *budgetModel) settle() {
 			return
 		}
 		m.out += w.size
-		m.waiting = m.waiting[1:]
+		m.waiting = slices.Delete(m.waiting, k, k+1)
 		m.served = append(m.served, w)
 	}
 }

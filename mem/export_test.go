@@ -105,6 +105,9 @@ func (a *Allocator) Waiting() int { return a.budget.queue.len() }
 // OverdraftInterval is the least time between two overdrafts that stay out.
 const OverdraftInterval = overdraftInterval
 
+// FrontTime is how long the first in the queue is passed over.
+const FrontTime = frontTime
+
 // AlarmAt returns when the queue's timer goes off, the zero time when it is
 // not set.
 func (a *Allocator) AlarmAt() time.Time {

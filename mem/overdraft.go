@@ -12,6 +12,9 @@ const (
 	// this divided by their number. So the last of 1,000 whose peers have all
 	// stalled waits for 3.3 s, and of 10,000 for 5.6 s, not for 10 and 100.
 	queueTime = time.Second
+	// frontTime is how long the first in the queue is passed over by overdrafts for
+	// those that hold more. Where these finish, it is served from what they give back long before.
+	frontTime = 100 * time.Millisecond
 )
 
 // overdraftAfter is when the next overdraft may be granted though the latest
@@ -22,8 +25,11 @@ func (u *budget) overdraftAfter() time.Time {
 
 // An overdraft is room that was granted beyond the limit, because the waiting
 // readers hold so much that the room could never come back: without it they
-// would wait for each other for ever. It is granted to the first in the queue.
-// The next one is granted when this one has come back or after overdraftAfter.
+// would wait for each other for ever. It is granted to the one in the queue that holds
+// most, of several to the first: it is nearest to giving something back, and one that holds
+// nothing would become one more that waits with something in its hands. When the first
+// has been the first for frontTime it is granted to that. The next one is
+// granted when this one has come back or after overdraftAfter.
 //
 // It has come back when the charge is no higher than before it. If the charge
 // had to fall to the limit, one overdraft that a slow peer keeps would make all
@@ -64,16 +70,20 @@ func (u *budget) mayOverdraw() bool {
 	return !u.over.out || !time.Now().Before(u.overdraftAfter())
 }
 
-// overdraw charges what t, the first in the queue, asks for beyond the limit,
-// if that is the only way and its time has come. It is called with mu held.
-func (u *budget) overdraw(t *ticket) bool {
-	if !u.stuck(t) || !u.mayOverdraw() {
-		return false
+// overdraw charges beyond the limit what a ticket asks for, if first, the first in
+// the queue, can be served in no other way and the time has come. It is called with mu held.
+func (u *budget) overdraw(first *ticket) *ticket {
+	if !u.stuck(first) || !u.mayOverdraw() {
+		return nil
+	}
+	t := first
+	if time.Since(u.queue.since) < frontTime {
+		t = u.queue.nearest()
 	}
 	after := u.charged.Add(int64(t.size))
 	u.over.base = max(u.limit, after-int64(t.size))
 	u.over.out = after > u.over.base
 	u.over.bytes += max(0, after-u.over.base)
 	u.over.began = time.Now()
-	return true
+	return t
 }

@@ -21,9 +21,10 @@ type ticket struct {
 // A queue holds the waiting tickets, first in, first out. It is used with the
 // budget's mu held; only its length can be read without it.
 type queue struct {
-	ring ticket // before the first and after the last
-	n    atomic.Int64
-	held int64 // of all tickets
+	ring  ticket // before the first and after the last
+	n     atomic.Int64
+	held  int64     // of all tickets
+	since time.Time // when the first became that
 }
 
 func (q *queue) init() { q.ring.prev, q.ring.next = &q.ring, &q.ring }
@@ -38,14 +39,31 @@ func (q *queue) first() *ticket {
 	return nil
 }
 
+// nearest returns the ticket whose owner holds most, of several the first.
+func (q *queue) nearest() *ticket {
+	most := q.first()
+	for t := most; t != nil && t != &q.ring; t = t.next {
+		if t.held > most.held {
+			most = t
+		}
+	}
+	return most
+}
+
 func (q *queue) push(t *ticket) {
 	t.prev, t.next = q.ring.prev, &q.ring
 	t.prev.next, t.next.prev = t, t
+	if t.prev == &q.ring {
+		q.since = t.came
+	}
 	q.held += t.held
 	q.n.Add(1)
 }
 
 func (q *queue) remove(t *ticket) {
+	if t.prev == &q.ring {
+		q.since = time.Now()
+	}
 	t.prev.next, t.next.prev = t.next, t.prev
 	t.prev, t.next = nil, nil
 	q.held -= t.held
@@ -93,9 +111,15 @@ func (u *budget) settle() {
 	for {
 		u.lookOver()
 		t := u.queue.first()
-		for t != nil && (u.try(t.size) || u.overdraw(t)) {
-			u.queue.remove(t)
-			t.ready <- struct{}{}
+		for t != nil {
+			served := t
+			if !u.try(t.size) {
+				if served = u.overdraw(t); served == nil {
+					break
+				}
+			}
+			u.queue.remove(served)
+			served.ready <- struct{}{}
 			t = u.queue.first()
 		}
 		u.setMarks(t)

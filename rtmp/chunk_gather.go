@@ -1,9 +1,20 @@
 package rtmp
 
 import (
+	"errors"
 	"fmt"
 
+	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/internal/hooks"
+	"github.com/sluice-go/sluice/internal/sizing"
 	"github.com/sluice-go/sluice/mem"
+)
+
+// What the reader offers to protocols that hold memory beside its own.
+var (
+	holdBeside  = hooks.HoldBeside.(func(b *sluice.BufReader, held int))
+	awaitBeside = hooks.AwaitBeside.(func(b *sluice.BufReader, n int) (mem.Slab, error))
+	budget      = hooks.Budget.(func(a *mem.Allocator) (limit int64, pressed bool))
 )
 
 const (
@@ -84,16 +95,12 @@ func (c *ChunkReader) grow(cs *chunkStream) error {
 	if cs.slab.Valid() {
 		own = len(cs.slab.Bytes())
 	}
-	size := max(firstGather, 2*cs.have)
-	ahead := c.r.Buffered()
+	least := max(firstGather, 2*cs.have)
+	size, ahead := least, c.r.Buffered()
 	if want := 2 * (cs.have + ahead); want > size && c.held-own+want <= 2*(c.unfinished+ahead)+freeGather {
 		size = want
 	}
-	size = min(size, cs.length)
-	if err := c.hold(c.held - own + size); err != nil {
-		return err
-	}
-	slab, err := c.alloc.TrySlab(size)
+	slab, err := c.room(cs, own, min(size, cs.length), min(least, cs.length))
 	if err != nil {
 		return err
 	}
@@ -101,9 +108,39 @@ func (c *ChunkReader) grow(cs *chunkStream) error {
 		copy(slab.Bytes(), cs.slab.Bytes()[:cs.have])
 		cs.slab.Release()
 	}
-	c.held += len(slab.Bytes()) - own
+	c.keep(len(slab.Bytes()) - own)
 	cs.slab = slab
 	return c.hold(c.held) // a slab may be longer than what was asked for
+}
+
+// room returns size bytes in place of own that cs has, or least when the budget has no more. If
+// it has less it waits, as the reader does, and once for all of the message, up to what a reader takes before
+// bytes have come: one that waited for each step would hold what it has all that time.
+func (c *ChunkReader) room(cs *chunkStream, own, size, least int) (mem.Slab, error) {
+	if limit, _ := budget(c.alloc); limit > 0 && int64(c.alloc.Cap(cs.length)) > limit {
+		return c.alloc.TrySlab(cs.length) // never fits: ErrBudget
+	}
+	if err := c.hold(c.held - own + size); err != nil {
+		return mem.Slab{}, err
+	}
+	slab, err := c.alloc.TrySlab(size)
+	if err != nil && least < size {
+		slab, err = c.alloc.TrySlab(least)
+	}
+	if !errors.Is(err, mem.ErrBudget) {
+		return slab, err
+	}
+	whole := min(cs.length, max(least, sizing.MaxBlock))
+	if err := c.hold(c.held - own + whole); err != nil {
+		return mem.Slab{}, err
+	}
+	return awaitBeside(c.r, whole)
+}
+
+// keep counts n bytes of memory more, or less, for unfinished messages.
+func (c *ChunkReader) keep(n int) {
+	c.held += n
+	holdBeside(c.r, c.held)
 }
 
 // take returns the gathered message, retained.
@@ -116,7 +153,7 @@ func (c *ChunkReader) take(cs *chunkStream) mem.Buf {
 // drop forgets what was gathered of cs's message.
 func (c *ChunkReader) drop(cs *chunkStream) {
 	if cs.slab.Valid() {
-		c.held -= len(cs.slab.Bytes())
+		c.keep(-len(cs.slab.Bytes()))
 		c.unfinished -= cs.have
 		cs.slab.Release()
 	}

@@ -13,9 +13,10 @@ import (
 // It follows Set Chunk Size and Abort messages by itself and returns all
 // others. A call that fails because bytes are missing (a deadline,
 // sluice.ErrShort) can be repeated; after ErrProtocol, ErrTooLong or ErrTooMany
-// the stream cannot be parsed any more. Memory for a message that was cut is not
-// waited for: where the reader's Allocator has a budget that is used up, the call
-// returns mem.ErrBudget, and can be repeated when memory is free.
+// the stream cannot be parsed any more. Where the reader's Allocator has a budget that is
+// used up, memory for a message that was cut is waited for as the reader waits for its own:
+// in the same queue, with the same ends, and not at all when it is fed. A message that is
+// longer than the whole budget is refused with mem.ErrBudget.
 //
 // A ChunkReader belongs to one goroutine at a time.
 type ChunkReader struct {

@@ -16,9 +16,8 @@
 // Limits bound what a peer can make a connection hold, before memory is taken for
 // it. Memory follows the bytes that have arrived, whatever length a header
 // announces. Deadlines are the caller's: the package waits as long as the
-// connection does. It does not wait for the budget of the reader's Allocator to gather a
-// message in several chunks: calls that read then return mem.ErrBudget, and can be
-// repeated. Without a budget Limits.Hold bounds that memory.
+// connection does, and for the budget of the reader's Allocator as the reader does. Without
+// a budget Limits.Hold bounds the memory of unfinished messages.
 //
 // A Conn is read by one goroutine; its writing methods may be called by others
 // at the same time.

@@ -179,8 +179,7 @@ func TestBudgetEndsAConnection(t *testing.T) {
 	b.Recycle()
 }
 
-// Memory for a message in several chunks is not waited for, and the next call goes on in
-// the middle of the message.
+// A reader that is fed does not wait for memory, and the next call goes on in the middle of the message.
 func TestCallIsRepeatedAfterTheBudgetWasUsedUp(t *testing.T) {
 	const length, budget = 20_000, 256 << 10
 	in := AppendChunkHeader(nil, 6, TypeVideo, 1, 0, length)

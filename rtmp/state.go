@@ -162,7 +162,7 @@ func (c *ChunkReader) restore(p *ChunkPart) error {
 	}
 	cs.slab, cs.have = slab, n
 	copy(slab.Bytes(), p.Have)
-	c.held += len(slab.Bytes())
+	c.keep(len(slab.Bytes()))
 	c.unfinished += n
 	return nil
 }

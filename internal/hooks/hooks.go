@@ -1,9 +1,9 @@
-// Package hooks is what mem offers to the library's own packages beside what
-// it exports: what readers are made of, and no user needs. It cannot name mem's
-// types, because mem imports it. So each hook is an any that mem sets before
+// Package hooks is what mem and the module's root offer to the library's own packages
+// beside what they export: what readers are made of, and no user needs. It cannot name
+// their types, because they import it. So each hook is an any that they set before
 // its importers are initialized, and whose type stands in the comment. An
 // importer asserts it once, in a package variable. The functions are documented
-// where mem defines them.
+// where they are defined.
 package hooks
 
 var (
@@ -21,6 +21,10 @@ var (
 	Park any
 	// Unpark is a func(p Parked) mem.Slab.
 	Unpark any
+	// HoldBeside is a func(b *sluice.BufReader, held int).
+	HoldBeside any
+	// AwaitBeside is a func(b *sluice.BufReader, n int) (mem.Slab, error).
+	AwaitBeside any
 	// Taken is a func(a *mem.Allocator) int64, for tests: the capacity of all
 	// checkouts there have been.
 	Taken any

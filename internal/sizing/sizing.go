@@ -301,11 +301,12 @@ func (s *Sizing) Stops(length int) bool {
 // Limit returns how far to fill a block of the given length when the asked
 // bytes of an item end at end: to the block's end, unless frames are long against
 // it. Then what is read past the item stops where another would not fit, so
-// that its head need not be copied to the next block. It is never before end, but for
-// the block's end.
+// that its head need not be copied to the next block. Under pressure it is the item's end, or
+// that of a batch where the item is short or its head was asked for. It is never before
+// end, but for the block's end.
 func (s *Sizing) Limit(length, end, asked int) int {
 	if s.Pressed && s.pinned == 0 && length > MinBlock {
-		if asked < int(s.frame)/2 {
+		if asked < max(int(s.frame)/2, MinBlock) {
 			return min(length, end-asked+max(asked, s.batch()))
 		}
 		return min(length, end)

@@ -164,6 +164,7 @@ func TestRecentIsTheLongestMessageOfLate(t *testing.T) {
 
 func TestRulesOfRoom(t *testing.T) {
 	fresh, pinned, squeezed := after(0, nil), after(1000, nil), after(0, pressed)
+	bytewise := after(0, func(s *sizing.Sizing) { s.Asked(1); pressed(s) })
 	long := after(0, func(s *sizing.Sizing) { s.Asked(16_000) })
 	frames := after(16<<10, func(s *sizing.Sizing) { s.Asked(1000) })
 	messages := after(16<<10, func(s *sizing.Sizing) { s.Asked(1); s.Saw(700, 4096, 16<<10) })
@@ -210,6 +211,7 @@ func TestRulesOfRoom(t *testing.T) {
 		{"Limit of long frames, at the last one", long.Limit(maxBlock, 60_000, 0), 60_000 + 250},
 		{"Limit of long frames, at the end", long.Limit(maxBlock, maxBlock-10, 0), maxBlock},
 		{"Limit under pressure", squeezed.Limit(4096, 100, 0), 100},
+		{"Limit of items of a byte under pressure", bytewise.Limit(4096, 100, 1), 4096},
 		{"Limit of the smallest under pressure", squeezed.Limit(minBlock, 100, 0), minBlock},
 		{"Pinned", pinned.Pinned(), true},
 		{"not Pinned", fresh.Pinned(), false},
