@@ -1,6 +1,7 @@
 package webrtc
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -76,8 +77,8 @@ func (o *offer) fromClient(video bool) (offered, bool) {
 	return offered{}, false
 }
 
-// names lists what an offer has, for a sentence.
-func (o *offer) names() string {
+// names lists what an offer sends, or takes, for a sentence.
+func (o *offer) names(sends bool) string {
 	const most = 12
 	var list []string
 	add := func(name string) {
@@ -86,6 +87,9 @@ func (o *offer) names() string {
 		}
 	}
 	for _, m := range o.media {
+		if sends && !m.sends || !sends && !m.receives {
+			continue
+		}
 		for _, f := range m.formats {
 			add(strings.TrimPrefix(strings.TrimPrefix(mimeTypes[f.Codec], "video/"), "audio/"))
 		}
@@ -93,5 +97,5 @@ func (o *offer) names() string {
 			add(name)
 		}
 	}
-	return strings.Join(list, ", ")
+	return cmp.Or(strings.Join(list, ", "), "nothing")
 }

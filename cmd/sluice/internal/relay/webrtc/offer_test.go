@@ -57,8 +57,11 @@ func TestOfferOfABrowser(t *testing.T) {
 	if _, ok := o.fromClient(true); ok {
 		t.Error("an offer to receive sends")
 	}
-	if names := o.names(); !strings.Contains(names, "H264") || !strings.Contains(names, "VP8") {
+	if names := o.names(false); !strings.Contains(names, "H264") || !strings.Contains(names, "VP8") {
 		t.Errorf("names: %s", names)
+	}
+	if names := o.names(true); names != "nothing" {
+		t.Errorf("an offer to receive sends %s", names)
 	}
 }
 
@@ -116,8 +119,8 @@ func FuzzOffer(f *testing.F) {
 			}
 			return
 		}
-		if len(o.media) == 0 || len(o.media) > maxMedia || len(o.text) > 2*len(p)+32 || len(o.names()) > 12*22 {
-			t.Fatalf("%d media, %d bytes, names %q", len(o.media), len(o.text), o.names())
+		if len(o.media) == 0 || len(o.media) > maxMedia || len(o.text) > 2*len(p)+32 || len(o.names(true)) > 12*22 {
+			t.Fatalf("%d media, %d bytes, names %q", len(o.media), len(o.text), o.names(true))
 		}
 		for _, m := range o.media {
 			if len(m.formats) > maxFormats {

@@ -92,7 +92,7 @@ func (v *viewing) start(ctx context.Context, s *Server, info session.Info, o *of
 		chosen, sent = append(chosen, c), append(sent, f)
 	}
 	if len(sent) == 0 {
-		return Answer{}, fmt.Errorf("%w: the stream has %s, the offer takes %s", ErrNoCodec, listed(v.leftOut), o.names())
+		return Answer{}, fmt.Errorf("%w: the stream has %s, the offer takes %s", ErrNoCodec, listed(v.leftOut), o.names(false))
 	}
 	if v.peer, err = s.newPeer(info, chosen, false); err != nil {
 		return Answer{}, err

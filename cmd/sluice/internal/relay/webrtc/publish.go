@@ -35,7 +35,7 @@ func (s *Server) Publish(ctx context.Context, info session.Info, text []byte) (A
 		}
 	}
 	if len(tracks) == 0 {
-		return Answer{}, fmt.Errorf("%w: the offer sends %s; H.264, HEVC, AV1, VP9, Opus and G.711 are taken", ErrNoCodec, o.names())
+		return Answer{}, fmt.Errorf("%w: the offer sends %s; H.264, HEVC, AV1, VP9, Opus and G.711 are taken", ErrNoCodec, o.names(true))
 	}
 	publisher, done, err := s.AdmitPublish(ctx, info)
 	if err != nil {
