@@ -453,6 +453,39 @@ func TestClusterGrants(t *testing.T) {
 	}
 }
 
+// A ban ends viewers, on their nodes: another node that pulls for those who may play is none.
+func TestClusterBansEndNoPull(t *testing.T) {
+	nodes := startNodes(t, 2, nil)
+	p := nodes[0].publishing(t, "/live/s.flv")
+	p.send(t, clusterTags(0, 5)...)
+	nodes[1].knows(t, "live/s", "a")
+	pull := func() *flvtest.Reader {
+		t.Helper()
+		resp, r := nodes[0].playing(t, "/live/s.flv?"+nodes[1].cluster.Grant("live/s", "a").Encode())
+		if resp.StatusCode != http.StatusOK {
+			t.Fatalf("a pull: %s", resp.Status)
+		}
+		return r
+	}
+	before := pull()
+	ban, err := nodes[0].host.Gate.Ban(access.Ban{By: access.BanStream, Value: "live/s", Action: access.Play}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes[0].web.Banned(ban, "the test")
+	p.send(t, clusterTags(5, 10)...)
+	for when, r := range map[string]*flvtest.Reader{"before": before, "behind": pull()} {
+		for tag := (flvtest.Tag{}); !strings.HasSuffix(tag.Payload, "picture 9"); {
+			if tag, err = r.Next(); err != nil {
+				t.Fatalf("a pull that began %s the ban: %v", when, err)
+			}
+		}
+	}
+	if status, _ := nodes[0].get(t, "/live/s.flv"); status != http.StatusForbidden {
+		t.Errorf("a viewer: %d", status)
+	}
+}
+
 func TestClusterStatus(t *testing.T) {
 	nodes := startNodes(t, 2, nil)
 	p := nodes[0].publishing(t, "/live/s.flv")

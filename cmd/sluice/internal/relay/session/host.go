@@ -61,7 +61,7 @@ func (h *Host) Begin(r Role, info Info) *Client {
 		info.Token = access.TokenID(info.Query.Get("token"))
 	}
 	c := h.Register.Begin(r, info)
-	if h.Gate.Banned(info.Request(r.Action()), info.Token) != nil {
+	if !info.Peer && h.Gate.Banned(info.Request(r.Action()), info.Token) != nil {
 		// The ban came while a viewer waited for its stream, and did not find it here.
 		c.Stop(ErrKicked)
 	}

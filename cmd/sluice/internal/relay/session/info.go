@@ -35,6 +35,7 @@ type Info struct {
 	Query    url.Values // of the address or of the stream name
 	Token    string     // id of the verified token, if there is one; Host.Begin fills it in
 	Via      edge.Path  // the servers that the request has passed
+	Peer     bool       // another server of the cluster, admitted as such: it answers for its viewers, and no ban is for it
 }
 
 // IP is the address without its port, the zero value when it is not known.

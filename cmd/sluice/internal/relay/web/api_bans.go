@@ -79,7 +79,7 @@ func (w *Server) shareBans() {
 func (w *Server) Banned(b access.Ban, from string) {
 	ended := 0
 	for _, c := range w.Register.List() {
-		if b.Matches(c.Role.Action(), c.Stream, c.IP(), c.Token) {
+		if !c.Peer && b.Matches(c.Role.Action(), c.Stream, c.IP(), c.Token) {
 			c.Stop(session.ErrKicked)
 			ended++
 		}

@@ -86,9 +86,10 @@ func (w *Server) playFLV(rw http.ResponseWriter, r *http.Request, st *live.Strea
 		Unread:  true,
 		Done:    done,
 	}
+	info.Peer = w.OfCluster(info)
 	if r.ProtoAtLeast(1, 1) {
 		how.Form, how.Trailer = live.FormChunked, lastChunk
-		if after, hop := edge.ParseHop(info.Query); hop && w.OfCluster(info) {
+		if after, hop := edge.ParseHop(info.Query); hop && info.Peer {
 			how.Form, how.After = live.FormHop, after
 		}
 		how.Prelude = headerOf(http.StatusOK, flvType, chunkedBody, rw.Header())
