@@ -44,7 +44,8 @@ help:
 # that does something else, too. lint has vetted what is built here, and no test reads the
 # debugging information of its own binary, which takes a quarter of the time to link. The library's tests
 # run twice, with all checks and with none, those of the programs once, with the checks
-# unless they are among WHOLE.
+# unless they are among WHOLE. Without paths in what is compiled, the test that installs a
+# release finds what it stands on compiled.
 #
 # RERUNS is how often a test that failed is run again by itself: never, and once in CI, whose
 # machines stand still at times. A test that then passes is named in the summary with its
@@ -52,6 +53,7 @@ help:
 RERUNS = 0
 GOTESTSUM = go run gotest.tools/gotestsum@v1.13.0 --format pkgname --format-icons text --hide-summary skipped --rerun-fails=$(RERUNS) --rerun-fails-max-failures 3 --rerun-fails-abort-on-data-race
 TEST = $(GOTESTSUM) --packages '$(1)' -- -count=1 -timeout 25m -ldflags=-w -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+test: export GOFLAGS = -trimpath
 test:
 	@scripts/ensure-tools.sh
 	@scripts/lint.sh

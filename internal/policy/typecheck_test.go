@@ -14,6 +14,7 @@ import (
 	"go/token"
 	"go/types"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -55,9 +56,23 @@ func newLoader(t *testing.T, p platform) *loader {
 	build.Default.GOARCH = "amd64"
 	build.Default.CgoEnabled = false
 	build.Default.BuildTags = p.tags
-	fset := token.NewFileSet()
-	return &loader{fset, build.Default, importer.ForCompiler(fset, "source", nil), map[string]*checked{}}
+	// Without it runtime.GOROOT is empty under -trimpath.
+	if root, err := exec.Command("go", "env", "GOROOT").Output(); err == nil {
+		build.Default.GOROOT = strings.TrimSpace(string(root))
+	}
+	std := libraries[p.String()]
+	if std == nil {
+		std = importer.ForCompiler(positions, "source", nil)
+		libraries[p.String()] = std
+	}
+	return &loader{positions, build.Default, std, map[string]*checked{}}
 }
+
+// The standard library is read once for each platform.
+var (
+	positions = token.NewFileSet()
+	libraries = map[string]types.Importer{}
+)
 
 // Import implements types.Importer.
 func (l *loader) Import(imp string) (*types.Package, error) {
