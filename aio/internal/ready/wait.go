@@ -209,8 +209,7 @@ func (d *Driver) readBacklog() {
 	d.backlog.ready.prepend(&list)
 }
 
-// expire ends the operations whose deadline has passed. It comes after the reads
-// of a round, so that bytes that were in time are not thrown back. It is called, and
+// expire ends the operations whose deadline has passed. It is called, and
 // returns, with mu held.
 func (d *Driver) expire() {
 	if len(d.timers) == 0 {
@@ -223,7 +222,33 @@ func (d *Driver) expire() {
 			return
 		}
 		d.mu.Unlock()
-		d.completeEarly(e.c, e.t, e.seq, op.ErrDeadline)
+		d.endLate(e, now)
 		d.mu.Lock()
+	}
+}
+
+// endLate ends an operation whose deadline has passed, unless it can be carried out: when
+// Wait comes late, many connections have become ready in time that the poller has not reported
+// yet, or that this round had no memory for.
+func (d *Driver) endLate(e expiry, now int64) {
+	c := e.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	pending := func() bool { return (c.reads.has(e.t) || c.writes.has(e.t)) && e.t.seq == e.seq }
+	if !pending() {
+		return
+	}
+	c.ready |= poller.Readable | poller.Writable
+	more := d.progressReads(c, true)
+	d.progressWrites(c)
+	switch {
+	case !pending():
+	case more && !e.t.kind.IsWrite():
+		d.mu.Lock()
+		d.backlog.push(c)
+		d.timers.push(c, e.t, now+1) // the next round reads first
+		d.mu.Unlock()
+	default:
+		d.complete(c, e.t, op.ErrDeadline)
 	}
 }
