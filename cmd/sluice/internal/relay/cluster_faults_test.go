@@ -130,6 +130,20 @@ func TestClusterWithoutItsNATS(t *testing.T) {
 	far.same(t, clusterTags(0, 30))
 }
 
+// A node with another secret stays alone, and its log says why.
+func TestClusterNodeWithAnotherSecret(t *testing.T) {
+	a := startNodes(t, 1, nil)[0]
+	other := startRelay(t, func(c *relayConfig) {
+		c.Cluster, c.NodeName, c.ClusterSecret, c.ClusterAddress = true, "b", "x"+clusterSecret(t), "127.0.0.1:0"
+		c.Join = []string{a.Addresses()["cluster-address"]}
+	})
+	endTogether(t, a, other)
+	other.log.line(t, "level=WARN", "has a problem", "has the same secret")
+	if n := len(a.nodeStatus().Nodes); n != 1 {
+		t.Errorf("%d nodes", n)
+	}
+}
+
 // Two nodes of one name, and a third: all say so, and the third one's streams are served.
 func TestClusterNamesake(t *testing.T) {
 	nodes := startNodes(t, 2, nil)

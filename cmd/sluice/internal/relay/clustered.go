@@ -109,6 +109,9 @@ func (c *clustered) open(at map[string]string) error {
 		ctx, cancel := context.WithTimeout(context.Background(), c.host.Times.Join)
 		await(ctx, node.Joined)
 		cancel()
+		for _, problem := range node.Status().Problems {
+			c.host.Log.Warn("the cluster has a problem; sluice cluster status says whether it lasts", "problem", problem)
+		}
 	}
 	var ctx context.Context
 	ctx, c.end = context.WithCancel(context.Background())
