@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/sluice-go/sluice/aio"
 	"github.com/sluice-go/sluice/mem"
@@ -82,5 +83,41 @@ func TestEndOfConnsThatWaitForMemory(t *testing.T) {
 			t.Errorf("%v: the connection is closed with %v", driver, err)
 		}
 		all.Release()
+	}
+}
+
+// Connections that fill the budget with what they keep of half messages, and whose peers have sent
+// the rest, end by IdleTimeout: it holds for a wait for memory too.
+func TestConnsThatWaitForEachOtherEnd(t *testing.T) {
+	for _, driver := range driversHere(t) {
+		const budget, conns, half = 64 << 10, 10, 20_000
+		memory := mem.New(mem.Options{Name: "budget", Budget: budget, Leak: mem.LeakTrace})
+		sluicetest.NoLeaks(t, memory)
+		closed := make(closings, conns)
+		h := &aio.ConnHandler[[]mem.Buf]{
+			IdleTimeout: 100 * time.Millisecond,
+			Buf: func(c *aio.Conn[[]mem.Buf], b mem.Buf) error {
+				c.State = append(c.State, b) //sluice:moved
+				return nil
+			},
+			Closed: func(c *aio.Conn[[]mem.Buf], reason error) {
+				for i := range c.State {
+					c.State[i].Release()
+				}
+				closed <- reason
+			},
+		}
+		s := serveConns(t, h, aio.Server{Options: aio.Options{Driver: driver, Allocator: memory}})
+		for range conns {
+			if _, err := s.dial().Write(make([]byte, half)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range conns {
+			if err := closed.wait(t); err != aio.ErrDeadline {
+				t.Errorf("%v: a connection is closed with %v", driver, err)
+			}
+		}
+		s.end()
 	}
 }

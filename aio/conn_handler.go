@@ -42,9 +42,10 @@ type ConnHandler[S any] struct {
 	// are not read from: they wait in its queue, in turn with all others that do. Over TLS,
 	// with Data too, they wait with what has come of a record: beyond the budget, by at most a
 	// record for each connection.
-	// One that needs more than the whole budget is closed with mem.ErrBudget.
+	// One that needs more than the whole budget is closed with mem.ErrBudget. IdleTimeout ends a
+	// wait for memory as it does one for bytes; a peer that closes meanwhile is not noticed before.
 	// Bufs that the program keeps of messages that have come in part count: connections that
-	// fill the budget with such parts wait for each other until IdleTimeout. Gather parts with
+	// fill the budget with such parts wait for each other until IdleTimeout, or for ever. Gather parts with
 	// Data, in memory without a budget: Frames, or FeedCopy of a sluice.BufReader.
 	Buf func(c *Conn[S], b mem.Buf) error
 	// Ended is called when the peer has ended its side (io.EOF; over TLS: close_notify),
@@ -77,8 +78,8 @@ type ConnHandler[S any] struct {
 	// goroutines call it, one for each watcher.
 	Refused func(remote net.Addr, err error)
 
-	// IdleTimeout is how long a connection may be silent. Then it is closed with
-	// ErrDeadline. 0 is no limit. Conn.SetIdleTimeout sets that of one.
+	// IdleTimeout is how long a connection may be silent, or wait for memory. Then it is closed
+	// with ErrDeadline. 0 is no limit. Conn.SetIdleTimeout sets that of one.
 	IdleTimeout time.Duration
 	// WriteTimeout is how long what waits for the peer may take to go out while the peer
 	// is not read from because of it, or after Close: then the connection is closed, in

@@ -34,12 +34,11 @@ type secure struct {
 	memory  *mem.Allocator
 	session *tlsfed.Session
 	records Frames
-	until   time.Time   // of the handshake
-	full    bool        // the handshake has to use up what has come, first
-	early   bool        // the read that is under way has the handshake's deadline
-	starves bool        // it waits for memory
-	late    *time.Timer // ends the handshake while it does
-	idle    int         // what noteIdle knows of the part of a record, in bytes
+	until   time.Time // of the handshake
+	full    bool      // the handshake has to use up what has come, first
+	early   bool      // the read that is under way has the handshake's deadline
+	starves bool      // it waits for memory
+	idle    int       // what noteIdle knows of the part of a record, in bytes
 }
 
 // received feeds the session with p, borrowed. short says that there was no memory for it in the
@@ -159,17 +158,8 @@ func (s *secure) write(p []byte) (int, error) {
 	return n, err
 }
 
-// stopLate stops the timer of a handshake that waited for memory.
-func (s *secure) stopLate() {
-	if s.late != nil {
-		s.late.Stop()
-		s.late = nil
-	}
-}
-
 // release gives the memory back.
 func (s *secure) release() {
-	s.stopLate()
 	s.session.Close()
 	s.records.Release()
 	s.noteIdle()

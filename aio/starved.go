@@ -22,7 +22,7 @@ var noteIdle = hooks.Idle.(func(a *mem.Allocator, held int))
 // with all else that waits there, and no room that one was given goes to another.
 type starved[S any] struct {
 	mu      sync.Mutex
-	waiting []hungry[S]
+	waiting []*hungry[S]
 	feeding bool // the goroutine is there
 	over    bool
 
@@ -32,26 +32,32 @@ type starved[S any] struct {
 
 type hungry[S any] struct {
 	conn *Conn[S]
-	size int // of the memory for its read, in bytes
+	size int         // of the memory for its read, in bytes
+	late *time.Timer // ends it in time, or nil
+	fed  bool        // it waits no longer; for the goroutine of the callbacks
 }
 
-// starve has c read again when there is memory for that. Its read stays pending until then. A
-// handshake has no deadline of a read meanwhile, and ends in time all the same.
+// starve has c read again when there is memory for that. Its read stays pending until then, and
+// ends as late as a wait for bytes would.
 func (l *loop[S]) starve(c *Conn[S]) {
 	c.pending = true
+	until, shakes := timeLimit(c.idle), !c.opened
 	if s := c.secure; s != nil {
 		s.starves = true
-		if !c.opened {
-			s.late = time.AfterFunc(time.Until(s.until), func() {
-				_ = c.Do(func() {
-					if s.starves && !c.opened {
-						c.end(ErrDeadline)
-					}
-				})
-			})
+		if shakes {
+			until = s.until
 		}
 	}
-	h := hungry[S]{c, min(blocks.SmallRoom, l.watcher.mostRead)}
+	h := &hungry[S]{conn: c, size: min(blocks.SmallRoom, l.watcher.mostRead)}
+	if !until.IsZero() {
+		h.late = time.AfterFunc(time.Until(until), func() {
+			_ = c.Do(func() {
+				if !h.fed && shakes == !c.opened {
+					c.end(ErrDeadline)
+				}
+			})
+		})
+	}
 	if a := c.LocalAddr(); a != nil && op.InMessages(a.Network()) {
 		h.size = l.watcher.mostRead
 	}
@@ -68,32 +74,29 @@ func (l *loop[S]) starve(c *Conn[S]) {
 	}
 }
 
-// next takes out the connection that has starved longest.
-func (s *starved[S]) next() (h hungry[S], ok bool) {
+// next takes out the connection that has starved longest, or is nil.
+func (s *starved[S]) next() *hungry[S] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.feeding = len(s.waiting) > 0 && !s.over; !s.feeding {
 		s.waiting = nil
-		return h, false
+		return nil
 	}
-	h = s.waiting[0]
-	s.waiting[0] = hungry[S]{}
+	h := s.waiting[0]
+	s.waiting[0] = nil
 	s.waiting = s.waiting[1:]
-	return h, true
+	return h
 }
 
 // feed is the goroutine.
 func (l *loop[S]) feed() {
 	for {
-		h, ok := l.starved.next()
-		if !ok {
+		h := l.starved.next()
+		if h == nil {
 			return
 		}
 		room, err := awaitSlab(l.watcher.memory, h.size, 0, l.starved.stop)
-		next := func() { h.conn.fed(room) }
-		if err != nil {
-			next = func() { h.conn.refused(err) }
-		}
+		next := func() { h.end(room, err) }
 		if posted := l.watcher.driver.Post(next, nil, nil); posted != nil && room.Valid() {
 			room.Release()
 		}
@@ -111,22 +114,23 @@ func (s *starved[S]) end() {
 	s.feed.Wait()
 }
 
-// fed goes on with c, which has starved, in room, transferred. TLS has kept beyond the budget what
-// has come, and takes its room by itself.
-func (c *Conn[S]) fed(room mem.Slab) {
-	c.pending = false
+// end goes on with the connection in room, transferred, or ends it with err: it needs more than
+// the whole budget has. TLS has kept beyond the budget what has come, and takes its room by itself.
+func (h *hungry[S]) end(room mem.Slab, err error) {
+	c := h.conn
+	h.fed, c.pending = true, false
+	if h.late != nil {
+		h.late.Stop()
+	}
+	if err != nil {
+		if c.phase == serves {
+			c.end(err)
+		}
+		return
+	}
 	if s := c.secure; s != nil {
 		room.Release()
 		s.starves, c.pending = false, s.full
-		s.stopLate()
 	}
 	c.proceedIn(room)
-}
-
-// refused ends c, which has starved and needs more than the whole budget has.
-func (c *Conn[S]) refused(err error) {
-	c.pending = false
-	if c.phase == serves {
-		c.end(err)
-	}
 }
