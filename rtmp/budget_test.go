@@ -234,7 +234,7 @@ func TestWaitForTheBudgetEnds(t *testing.T) {
 		{"a timeout", func(r *sluice.BufReader) error { return r.SetTimeout(20 * time.Millisecond) }, nil, os.ErrDeadlineExceeded,
 			func(_ net.Conn, r *sluice.BufReader) error { return r.SetTimeout(0) }},
 		{"a context", func(r *sluice.BufReader) error { r.SetContext(ctx); return nil }, func(net.Conn) error { cancel(cause); return nil }, cause,
-			func(_ net.Conn, r *sluice.BufReader) error { r.SetContext(nil); return nil }},
+			func(_ net.Conn, r *sluice.BufReader) error { r.SetContext(context.Background()); return nil }},
 		{"Close", nil, net.Conn.Close, net.ErrClosed, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
