@@ -96,7 +96,10 @@ func (l *loop[S]) feed() {
 			return
 		}
 		room, err := awaitSlab(l.watcher.memory, h.size, 0, l.starved.stop)
-		next := func() { h.end(room, err) }
+		next := func() { h.served(room) }
+		if err != nil {
+			next = func() { h.refused(err) }
+		}
 		if posted := l.watcher.driver.Post(next, nil, nil); posted != nil && room.Valid() {
 			room.Release()
 		}
@@ -114,23 +117,29 @@ func (s *starved[S]) end() {
 	s.feed.Wait()
 }
 
-// end goes on with the connection in room, transferred, or ends it with err: it needs more than
-// the whole budget has. TLS has kept beyond the budget what has come, and takes its room by itself.
-func (h *hungry[S]) end(room mem.Slab, err error) {
-	c := h.conn
-	h.fed, c.pending = true, false
-	if h.late != nil {
-		h.late.Stop()
-	}
-	if err != nil {
-		if c.phase == serves {
-			c.end(err)
-		}
-		return
-	}
+// served goes on with the connection in room, transferred. TLS has kept beyond the budget what
+// has come, and takes its room by itself.
+func (h *hungry[S]) served(room mem.Slab) {
+	c := h.over()
 	if s := c.secure; s != nil {
 		room.Release()
 		s.starves, c.pending = false, s.full
 	}
 	c.proceedIn(room)
+}
+
+// refused ends the connection, which needs more than the whole budget has.
+func (h *hungry[S]) refused(err error) {
+	if c := h.over(); c.phase == serves {
+		c.end(err)
+	}
+}
+
+// over says that the connection waits no longer, and returns it.
+func (h *hungry[S]) over() *Conn[S] {
+	h.fed, h.conn.pending = true, false
+	if h.late != nil {
+		h.late.Stop()
+	}
+	return h.conn
 }
