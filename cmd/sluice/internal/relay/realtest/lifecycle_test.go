@@ -69,6 +69,8 @@ func TestSecondTermEnds(t *testing.T) {
 	v.awaitMedia(t, 10)
 	close(v.pause)
 	<-v.done
+	// More than the sockets on the way to the viewer hold.
+	s.awaitFrames(t, "live/s", 300)
 	first := time.Now()
 	s.signal(t, syscall.SIGTERM)
 	eventually(t, lengthened(5*time.Second), func() string {
