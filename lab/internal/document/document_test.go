@@ -91,6 +91,20 @@ func TestATableThatDoesNotFitHasItsCellsBelowEachOther(t *testing.T) {
 	}
 }
 
+// A table that is wider than text is on a terminal still has a line for each row where there is room:
+// on a wider terminal and in a pipe.
+func TestAWideTableHasALineForEachRow(t *testing.T) {
+	table := &Table{Columns: Columns("name", "one", "two")}
+	table.Rows = append(table.Rows, Texts("row", strings.Repeat("1", 50), strings.Repeat("2", 50)))
+	for columns, lines := range map[int]int{0: 2, 120: 2, 100: 3} {
+		var b strings.Builder
+		NewPrinter(&b, false).Within(columns).Print(table)
+		if n := strings.Count(b.String(), "\n"); n != lines {
+			t.Errorf("%d lines on a terminal of %d columns, want %d:\n%s", n, columns, lines, b.String())
+		}
+	}
+}
+
 func TestColoursOnlyDecorate(t *testing.T) {
 	coloured := text(true, sample()...)
 	if !strings.Contains(coloured, "\x1b[32m") || !strings.Contains(coloured, "\x1b[31m") {

@@ -19,7 +19,8 @@ const (
 type Printer struct {
 	w      io.Writer
 	colour bool
-	width  int
+	width  int // of text, and of a table with columns that can be left out
+	most   int // of a table, 0 for any: in a pipe it has a line for each row
 	err    error
 }
 
@@ -31,7 +32,8 @@ func NewPrinter(w io.Writer, colour bool) *Printer {
 // Within makes p, which it returns, fit a terminal of so many columns; 0 is not known.
 func (p *Printer) Within(columns int) *Printer {
 	if columns > 0 {
-		p.width = max(leastWidth, min(columns, mostWidth))
+		p.most = max(leastWidth, columns)
+		p.width = min(p.most, mostWidth)
 	}
 	return p
 }
@@ -148,7 +150,7 @@ func (p *Printer) table(t *Table) {
 	for _, i := range shown {
 		all += widths[i] + 2
 	}
-	if all > p.width {
+	if p.most > 0 && all > p.most {
 		p.stacked(t, shown)
 		return
 	}
