@@ -3,7 +3,9 @@ package live
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
+	"time"
 )
 
 // HubOptions configure a Hub.
@@ -36,6 +38,7 @@ type Hub struct {
 	mu      sync.Mutex
 	streams map[string]*Stream
 	waiting map[string]*expected
+	awaited []*Stream // that may have reservations, also when they are over
 	closed  bool
 }
 
@@ -92,10 +95,16 @@ func (h *Hub) Publish(name string, o PublishOptions) (*Publisher, error) {
 	if e := h.waiting[name]; e != nil {
 		delete(h.waiting, name)
 		s.expect(e.waiters)
+		h.awaited = append(stillAwaited(h.awaited), s)
 		e.stream = s
 		close(e.came)
 	}
 	return p, nil
+}
+
+// stillAwaited drops those whose reservations have ended by now.
+func stillAwaited(list []*Stream) []*Stream {
+	return slices.DeleteFunc(list, func(s *Stream) bool { return time.Since(s.begun) > reservationTime })
 }
 
 // Stream returns the stream of that name, if there is one.
@@ -174,10 +183,14 @@ func (h *Hub) Close() {
 		delete(h.waiting, name)
 		close(e.came)
 	}
+	awaited := h.awaited
+	h.awaited = nil
 	h.mu.Unlock()
+	for _, s := range awaited {
+		s.unexpect()
+	}
 	for _, s := range list {
 		s.interrupt()
-		s.unexpect()
 		s.finish()
 	}
 }
@@ -199,6 +212,9 @@ func (h *Hub) Held() int64 { return h.account.held.Load() }
 // new frames. Call it from time to time: a stream with new frames is trimmed with each
 // of them.
 func (h *Hub) Trim() {
+	h.mu.Lock()
+	h.awaited = stillAwaited(h.awaited)
+	h.mu.Unlock()
 	for _, s := range h.Streams() {
 		s.mu.Lock()
 		s.trim(s.clock())

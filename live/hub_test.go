@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sluice-go/sluice/mem"
@@ -134,6 +135,32 @@ func TestWait(t *testing.T) {
 	if err := <-got; !errors.Is(err, ErrClosed) {
 		t.Errorf("Wait after Close: %v", err)
 	}
+}
+
+// A stream that is over keeps its ring for those that have waited for it, but not when the hub is
+// closed.
+func TestCloseKeepsNothingForWaiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		alloc := mem.New(mem.Options{Name: t.Name()})
+		sluicetest.NoLeaks(t, alloc)
+		h := NewHub(HubOptions{Stream: StreamOptions{Allocator: alloc}})
+		came := make(chan error, 1)
+		go func() {
+			_, err := h.Wait(t.Context(), "s") // and adds no viewer
+			came <- err
+		}()
+		synctest.Wait()
+		p := mustPublish(t, h, "s", PublishOptions{})
+		if err := <-came; err != nil {
+			t.Fatal(err)
+		}
+		send(t, p, video(0, true, 1000))
+		p.Close()
+		if alloc.Stats().CheckedOut == 0 {
+			t.Error("the ring is not kept for the one that has waited")
+		}
+		h.Close()
+	})
 }
 
 func TestBadFrames(t *testing.T) {
