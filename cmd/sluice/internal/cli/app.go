@@ -11,11 +11,11 @@ import (
 // Main runs the program with its arguments, the program's name not among
 // them, and returns the exit code.
 func (a App) Main(args []string) int {
-	root := a.root()
+	root, out := a.root(), &printed{Writer: a.Stdout}
 	root.SetArgs(args)
-	root.SetOut(a.Stdout)
+	root.SetOut(out)
 	root.SetErr(a.Stderr)
-	err := root.Execute()
+	err := out.err(root.Execute())
 	if err == nil {
 		return ExitOK
 	}
