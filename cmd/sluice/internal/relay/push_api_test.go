@@ -73,9 +73,11 @@ func TestPushTargetsOverTheAPI(t *testing.T) {
 		t.Errorf("without the token: %d %s", status, text)
 	}
 	for _, body := range []string{"", "{", `{"pattern":"live/*","url":5}`, `{"pattern":"","url":"` + address + key + `"}`, `{"pattern":"live/**","url":"` + address + key + `"}`,
-		`{"pattern":"live/*","url":"http://a/b/` + key + `"}`, `{"pattern":"live/*","url":"` + address + `${HOME}` + key + `"}`, `{"url":"` + strings.Repeat(key, 1000) + `"}`} {
+		`{"pattern":"live/*","url":"http://a/b/` + key + `"}`, `{"pattern":"live/*","url":"` + address + `${HOME}` + key + `"}`,
+		`{"pattern":"live/*","url":"` + address + key + `","enhancd":true}`, `{"pattern":"live/*","url":"` + address + key + `"} {}`} {
 		call("POST", "/api/pushes", body, http.StatusBadRequest)
 	}
+	call("POST", "/api/pushes", `{"url":"`+strings.Repeat(key, 1000)+`"}`, http.StatusRequestEntityTooLarge)
 	var added struct{ ID, Target, Until string }
 	text := call("POST", "/api/pushes", fmt.Sprintf(`{"pattern":"live/*","url":"%s%s"}`, address, key), http.StatusOK)
 	if err := json.Unmarshal([]byte(text), &added); err != nil || added.ID != "t1" || added.Until != "restart" || !strings.HasSuffix(added.Target, "/live/...") {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,11 +52,15 @@ func (w *Server) postPush(rw http.ResponseWriter, r *http.Request) {
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(rw, r.Body, maxPushBody))
 	if err == nil {
-		err = json.Unmarshal(text, &asked)
+		err = decodeOnly(text, &asked)
 	}
 	if err != nil {
+		status := http.StatusBadRequest
+		if long := (*http.MaxBytesError)(nil); errors.As(err, &long) {
+			status = http.StatusRequestEntityTooLarge
+		}
 		// Not the error's text: it may have a part of the key in it.
-		answerError(rw, http.StatusBadRequest, fmt.Sprintf(`want at most %d bytes of JSON such as {"pattern":"live/*","url":"rtmp://host/app/name"}`, maxPushBody))
+		answerError(rw, status, fmt.Sprintf(`want at most %d bytes of JSON such as {"pattern":"live/*","url":"rtmp://host/app/name"}, and beside these only "enhanced":true`, maxPushBody))
 		return
 	}
 	// The environment is for the settings: it may have secrets in it that those who
@@ -81,6 +86,20 @@ func (w *Server) postPush(rw http.ResponseWriter, r *http.Request) {
 			Until string `json:"until"`
 		}{added, "restart"})
 	}
+}
+
+// decodeOnly decodes one JSON value. A field that v does not have is an error: misspelt, it
+// would be without effect.
+func decodeOnly(text []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("web: something follows the JSON")
+	}
+	return nil
 }
 
 func (w *Server) deletePush(rw http.ResponseWriter, r *http.Request, id string) {
