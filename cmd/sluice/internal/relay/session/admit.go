@@ -14,25 +14,42 @@ import (
 // AdmitPublish asks the gate, and makes a publisher of the stream. The caller
 // calls done after closing the Publisher, to release what the gate counted.
 func (h *Host) AdmitPublish(ctx context.Context, info Info) (p *live.Publisher, done func(), err error) {
-	if h.Closing() || h.leaving.Load() >= NoPublishers {
-		return nil, nil, ErrClosing
-	}
-	release, err := h.Gate.Admit(ctx, info.Request(access.Publish))
+	release, err := h.mayPublish(ctx, info)
 	if err != nil {
 		return nil, nil, err
 	}
-	var remove func()
-	if err = h.Room(); err == nil {
-		p, remove, err = h.publishAs(info)
-	}
+	p, remove, err := h.publishAdmitted(info)
 	if err != nil {
 		release()
 		return nil, nil, err
 	}
 	return p, func() {
 		remove()
-		h.owners.drop(info.Stream, p)
 		release()
+	}, nil
+}
+
+// mayPublish asks the gate. The caller calls release at the end of the session.
+func (h *Host) mayPublish(ctx context.Context, info Info) (release func(), err error) {
+	if h.Closing() || h.leaving.Load() >= NoPublishers {
+		return nil, ErrClosing
+	}
+	return h.Gate.Admit(ctx, info.Request(access.Publish))
+}
+
+// publishAdmitted makes a publisher for a session that the gate has admitted. The caller
+// calls remove after closing it.
+func (h *Host) publishAdmitted(info Info) (p *live.Publisher, remove func(), err error) {
+	if err := h.Room(); err != nil {
+		return nil, nil, err
+	}
+	p, leave, err := h.publishAs(info)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p, func() {
+		leave()
+		h.owners.drop(info.Stream, p)
 	}, nil
 }
 

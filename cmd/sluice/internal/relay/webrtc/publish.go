@@ -37,23 +37,17 @@ func (s *Server) Publish(ctx context.Context, info session.Info, text []byte) (A
 	if len(tracks) == 0 {
 		return Answer{}, fmt.Errorf("%w: the offer sends %s; H.264, HEVC, AV1, VP9, Opus and G.711 are taken", ErrNoCodec, o.names(true))
 	}
-	publisher, done, err := s.AdmitPublish(ctx, info)
-	if err != nil {
+	if x.publishes, x.release, err = s.AdmitOffer(ctx, info); err != nil {
 		return Answer{}, err
 	}
-	x.publisher, x.release = publisher, done
-	undo := func() {
-		publisher.Close()
-		done()
-	}
 	if x.intake, err = rtpmedia.NewIntake(tracks, s.Alloc, s.Config().MaxFrame, x.publish); err != nil {
-		undo()
+		x.release()
 		return Answer{}, fmt.Errorf("%w: %w", ErrNoCodec, err)
 	}
 	x.intake.Repair(repairTime)
 	if x.peer, err = s.newPeer(info, x.chosen, true); err != nil {
 		x.intake.Close()
-		undo()
+		x.release()
 		return Answer{}, err
 	}
 	x.connected, x.ended = x.begin, x.finish
@@ -101,6 +95,12 @@ func (x *publishing) takes(number int, from pion.SSRC) bool {
 // begin registers the publisher: media can flow.
 func (x *publishing) begin() {
 	s := x.server
+	publisher, err := x.publishes()
+	if err != nil {
+		x.end(err)
+		return
+	}
+	x.publisher = publisher
 	c := s.Begin(session.RolePublisher, x.info)
 	c.Attach(nil, x.end)
 	x.mu.Lock()
@@ -212,9 +212,11 @@ func (x *publishing) publish(f live.Frame) error {
 }
 
 // finish is called at the end, when the connection is closed.
-func (x *publishing) finish(reason error, begun bool) {
+func (x *publishing) finish(reason error, _ bool) {
 	x.server.sources.remove(x.info.Stream, x)
-	x.publisher.Close()
+	if x.publisher != nil {
+		x.publisher.Close() // before what reads: it may wait for room
+	}
 	x.mu.Lock()
 	x.closed = true
 	x.mu.Unlock()
@@ -228,7 +230,7 @@ func (x *publishing) finish(reason error, begun bool) {
 			x.server.Log.Info("RTP packets were lost", "stream", x.info.Stream, "address", x.info.Address, "lost", losses.Packets, "late", losses.Late, "units", losses.Units)
 		}
 		c.End(reason)
-	} else if !begun && !errors.Is(reason, ErrOffer) {
+	} else if !errors.Is(reason, ErrOffer) {
 		x.server.Refused(session.RolePublisher, x.info, reason)
 	}
 	x.release()

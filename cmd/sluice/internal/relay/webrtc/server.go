@@ -104,8 +104,9 @@ type bounded struct {
 // publishing is a peer's session as a publisher.
 type publishing struct {
 	*peer
-	publisher *live.Publisher
-	release   func() // releases what AdmitPublish counted
+	publishes func() (*live.Publisher, error) // begin of AdmitOffer
+	release   func()                          // done of AdmitOffer
+	publisher *live.Publisher                 // nil before media can flow
 	chosen    []offered
 	client    atomic.Pointer[session.Client] // nil before media can flow
 	bytes     atomic.Int64
