@@ -32,6 +32,10 @@ type Resuming interface {
 	From(*Origin)
 }
 
+// A Routed is a Sink that is given the servers that the stream comes through, before the
+// first frame of each connection.
+type Routed interface{ Through(Path) }
+
 // Local is the server that streams are pulled for.
 type Local interface {
 	// Publish makes a pull the publisher of a stream. An error ends the pull;

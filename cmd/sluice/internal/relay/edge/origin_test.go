@@ -65,8 +65,8 @@ func TestPathsAreReadBack(t *testing.T) {
 	for range maxHops {
 		p = append(p, NewID())
 		for way, got := range map[string]Path{
-			"header":   PathOfHeader([]string{p.header()}),
-			"headers":  PathOfHeader([]string{"1.1 proxy.example", "HTTP/1.1 other (comment), " + p.header()}),
+			"header":   PathOfHeader([]string{p.Header(ViaHTTP)}),
+			"headers":  PathOfHeader([]string{"1.1 proxy.example", "HTTP/1.1 other (comment), " + p.Header(ViaHTTP)}),
 			"flashVer": PathOfFlashVer(p.FlashVer("sluice")),
 		} {
 			if strings.Join(got, " ") != strings.Join(p, " ") {

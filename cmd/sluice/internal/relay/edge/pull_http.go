@@ -20,7 +20,7 @@ func (q *pulling) pullHTTP(ctx context.Context, deliver func(live.Frame) error) 
 	if err != nil {
 		return fmt.Errorf("edge: %w", err)
 	}
-	req.Header.Set("Via", q.path.header())
+	req.Header.Set("Via", q.path.Header(ViaHTTP))
 	req.Header.Set("User-Agent", player)
 	resp, err := q.puller.get(req)
 	if err != nil {
@@ -29,6 +29,10 @@ func (q *pulling) pullHTTP(ctx context.Context, deliver func(live.Frame) error) 
 	defer resp.close()
 	q.answered = time.Now()
 	if err := answer(resp.status); err != nil {
+		resp.body.Recycle()
+		return err
+	}
+	if err := q.comes(resp.via); err != nil {
 		resp.body.Recycle()
 		return err
 	}

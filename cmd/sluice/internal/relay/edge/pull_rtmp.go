@@ -54,7 +54,7 @@ func (q *pulling) pullRTMP(ctx context.Context, deliver func(live.Frame) error) 
 			return fmt.Errorf("edge: %w", err)
 		}
 		if m.Type == rtmp.TypeCommandAMF0 || m.Type == rtmp.TypeCommandAMF3 {
-			err := status(m)
+			err := q.status(m)
 			m.Release()
 			if err != nil {
 				return err
@@ -98,7 +98,7 @@ func refused(err error, play bool) error {
 }
 
 // status returns an error when a command, borrowed, ends the stream.
-func status(m rtmp.Message) error {
+func (q *pulling) status(m rtmp.Message) error {
 	cmd, err := rtmp.ParseCommand(m)
 	if err != nil {
 		return fmt.Errorf("edge: %w", err)
@@ -108,6 +108,8 @@ func status(m rtmp.Message) error {
 		return nil
 	}
 	switch code {
+	case StatusVia:
+		return q.comes(pathOfNames(description))
 	case rtmp.PlayStreamNotFound:
 		return fmt.Errorf("%w: %s", ErrNotFound, description)
 	case "NetStream.Play.UnpublishNotify", "NetStream.Play.Stop", "NetStream.Play.Complete":

@@ -117,6 +117,7 @@ type pulling struct {
 	// Of the goroutine that runs the pull.
 	from     *Origin                                 // that is asked
 	answered time.Time                               // when it did
+	way      Path                                    // that the stream comes, as it says
 	again    atomic.Pointer[context.CancelCauseFunc] // ends the connection that there is
 	sink     Sink                                    // nil before the first frame
 	latest   time.Time                               // of the latest frame

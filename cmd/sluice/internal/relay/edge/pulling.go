@@ -142,7 +142,7 @@ func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc
 	starting := time.AfterFunc(q.puller.options.Start, func() { cancel(errStart) })
 	defer starting.Stop()
 	first, began := true, time.Now()
-	q.answered = began
+	q.answered, q.way = began, nil
 	lost := func(*Origin) {}
 	deliver := func(f live.Frame) error {
 		starting.Stop()
@@ -160,6 +160,9 @@ func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc
 		if sink, ok := q.sink.(Resuming); ok && first {
 			sink.From(q.from)
 			lost = sink.From
+		}
+		if sink, ok := q.sink.(Routed); ok && first {
+			sink.Through(q.way)
 		}
 		first = false
 		q.latest = time.Now()
@@ -180,6 +183,16 @@ func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc
 		return context.Cause(ctx)
 	}
 	return shorten(err)
+}
+
+// comes takes the servers that an origin's stream comes through. With this one among them
+// the origin has what it got from here, and no more: its frames would go round in a circle.
+func (q *pulling) comes(way Path) error {
+	if q.puller.options.Locate == nil && way.Has(q.puller.options.ID) {
+		return fmt.Errorf("%w: what it has comes from this server", ErrNotFound)
+	}
+	q.way = way
+	return nil
 }
 
 // begin makes the pull the publisher of its stream, and starts to watch whether

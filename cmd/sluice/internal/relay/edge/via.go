@@ -16,8 +16,9 @@ const (
 	// maxID is the longest server name that is accepted.
 	maxID = 64
 
-	// viaProtocol is the protocol in a Via header: HTTP's version.
-	viaProtocol = "1.1"
+	// ViaHTTP and ViaRTSP are the protocols in Via headers.
+	ViaHTTP = "1.1"
+	ViaRTSP = "RTSP/1.0"
 	// idPrefix distinguishes names of sluice servers from those of proxies.
 	idPrefix = "sluice-"
 	// player is the name of a pull in RTMP's connect, before the path.
@@ -52,11 +53,7 @@ func PathOfFlashVer(flashVer string) Path {
 	if !ok {
 		return nil
 	}
-	var p Path
-	for _, id := range strings.Fields(strings.TrimSuffix(rest, ")")) {
-		p = p.add(id)
-	}
-	return p
+	return pathOfNames(strings.TrimSuffix(rest, ")"))
 }
 
 // add appends a name that a peer sent. It keeps at most one name more than
@@ -74,18 +71,47 @@ func (p Path) admits(id string) bool {
 	return len(p) < maxHops && !slices.Contains(p, id)
 }
 
-// header is p as the value of a Via header.
-func (p Path) header() string {
+// Header is p as the value of a Via header of a protocol, such as ViaHTTP.
+func (p Path) Header(protocol string) string {
 	hops := make([]string, len(p))
 	for i, id := range p {
-		hops[i] = viaProtocol + " " + id
+		hops[i] = protocol + " " + id
 	}
 	return strings.Join(hops, ", ")
 }
 
+// Via returns the path of a stream that the server of this name sends out, and that has come
+// to it by p: the name goes first, as in a response's Via header.
+func (p Path) Via(id string) Path {
+	way := Path{}.add(id)
+	for _, id := range p {
+		way = way.add(id)
+	}
+	return way
+}
+
+// Has reports whether the server of this name is on p.
+func (p Path) Has(id string) bool { return slices.Contains(p, id) }
+
+// StatusVia is the code of an RTMP status by which a server names to another one, in the
+// description, the servers that a stream comes through.
+const StatusVia = "Sluice.Stream.Via"
+
+// Names is p as StatusVia has it.
+func (p Path) Names() string { return strings.Join(p, " ") }
+
+// pathOfNames reads what Names writes.
+func pathOfNames(text string) Path {
+	var p Path
+	for id := range strings.FieldsSeq(text) {
+		p = p.add(id)
+	}
+	return p
+}
+
 // FlashVer is p as RTMP's connect has it, behind the name of a program.
 func (p Path) FlashVer(program string) string {
-	return program + viaIn + strings.Join(p, " ") + ")"
+	return program + viaIn + p.Names() + ")"
 }
 
 // Comes reports whether the server of this name is on p, and whether as the last only: what

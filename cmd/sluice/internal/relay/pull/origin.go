@@ -238,6 +238,9 @@ func (p *pulled) Publish(f live.Frame) error {
 	return p.publisher.Publish(f)
 }
 
+// Through implements edge.Routed.
+func (p *pulled) Through(way edge.Path) { p.origin.host.ComesThrough(p.publisher, way) }
+
 // Err returns why the stream is not the pull's any more, or nil.
 func (p *pulled) Err() error { return p.publisher.Err() }
 
@@ -257,6 +260,7 @@ func (p *pulled) Close() {
 	p.origin.mu.Unlock()
 	reason := p.publisher.Err()
 	p.publisher.Close()
+	p.Through(nil)
 	p.client.End(reason)
 	p.release()
 }

@@ -3,6 +3,7 @@ package pull
 import (
 	"context"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/source"
 	"github.com/sluice-go/sluice/flv"
@@ -18,6 +19,7 @@ func NewSources(h *session.Host, addresses []string, other source.Other, change 
 	}
 	o := source.Options{
 		Sources: list,
+		ID:      h.ID,
 		Publish: func(s *source.Source) (source.Sink, error) { return newSourced(h, s) },
 		Find: func(ctx context.Context, stream string) error {
 			_, err := h.Hub.Wait(ctx, stream)
@@ -38,6 +40,7 @@ func NewSources(h *session.Host, addresses []string, other source.Other, change 
 
 // sourced is the publisher of a stream that comes from a source.
 type sourced struct {
+	host      *session.Host
 	publisher *live.Publisher
 	client    *session.Client
 	release   func()
@@ -55,7 +58,7 @@ func newSourced(h *session.Host, s *source.Source) (*sourced, error) {
 	}
 	c := h.Register.Begin(session.RolePublisher, session.Info{Stream: s.Stream, Protocol: s.Protocol(), Address: s.String(), Agent: "source"})
 	c.Attach(nil, func(error) { p.Close() })
-	return &sourced{publisher: p, client: c, release: release}, nil
+	return &sourced{host: h, publisher: p, client: c, release: release}, nil
 }
 
 // Publish implements source.Sink.
@@ -63,6 +66,9 @@ func (p *sourced) Publish(f live.Frame) error {
 	p.client.Count(flv.TagHeaderLen + f.Payload.Len())
 	return p.publisher.Publish(f)
 }
+
+// Through implements source.Sink.
+func (p *sourced) Through(way edge.Path) { p.host.ComesThrough(p.publisher, way) }
 
 // Resume implements source.Sink.
 func (p *sourced) Resume() { p.publisher.Resume() }
@@ -74,6 +80,7 @@ func (p *sourced) LeftOut(tracks []string) { p.client.LeaveOut(tracks) }
 func (p *sourced) Close() {
 	reason := p.publisher.Err()
 	p.publisher.Close()
+	p.Through(nil)
 	p.client.End(reason)
 	p.release()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/amf0"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/mem"
@@ -120,7 +121,7 @@ func (x *peer) admitViewer(ctx context.Context, req *rtmp.Request, in *inbound) 
 		x.conn.SetReadDeadline(time.Now().Add(lingering))
 		return
 	}
-	if err := x.c.Accept(req); err != nil {
+	if err := x.accept(req, info, st); err != nil {
 		done()
 		x.conn.Close()
 		return
@@ -139,6 +140,19 @@ func (x *peer) admitViewer(ctx context.Context, req *rtmp.Request, in *inbound) 
 		return v, err
 	})
 	x.conn.SetReadDeadline(time.Unix(1, 0)) // ends attend
+}
+
+// accept accepts a viewer. Another server is told the way that the stream comes, so that it
+// does not take what it has sent itself.
+func (x *peer) accept(req *rtmp.Request, info session.Info, st *live.Stream) error {
+	if err := x.c.Accept(req); err != nil || len(info.Via) == 0 {
+		return err
+	}
+	return cmp.Or(x.c.WriteCommand(playStream, "onStatus", 0, nil, amf0.Object{
+		{Name: "level", Value: "status"},
+		{Name: "code", Value: edge.StatusVia},
+		{Name: "description", Value: x.server.Way(st).Names()},
+	}), x.c.Flush())
 }
 
 // playEnd are the messages, in chunks, that a player gets when its stream ends: the

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtspauth"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -92,7 +93,7 @@ func (x *peer) digest(method string, p map[string]string, action access.Action, 
 // info returns the session's Info for a request about a stream, and the rest of the path
 // behind the stream's name when that is one of a track.
 func (x *peer) info(req *rtsp.Request, action session.Role) (info session.Info, track string, err error) {
-	info = session.Info{Protocol: x.protocol, Address: x.address, Agent: req.Header.Get("User-Agent")}
+	info = session.Info{Protocol: x.protocol, Address: x.address, Agent: req.Header.Get("User-Agent"), Via: edge.PathOfHeader(req.Header.Values("Via"))}
 	u, err := url.Parse(req.URL)
 	if err != nil {
 		// Without the URL: it may have a token in it, or a password.

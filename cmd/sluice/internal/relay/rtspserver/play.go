@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpfeed"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -63,6 +64,9 @@ func (x *peer) describe(req *rtsp.Request) (*rtsp.Response, error) {
 	}
 	resp := x.reply(req, rtsp.StatusOK)
 	resp.Header.Add("Content-Type", "application/sdp")
+	if len(x.play.info.Via) > 0 {
+		resp.Header.Add("Via", x.server.Way(x.play.stream).Header(edge.ViaRTSP))
+	}
 	if u, err := url.Parse(req.URL); err == nil {
 		// Without the query: a track's name is appended to this.
 		resp.Header.Add("Content-Base", (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()+"/")

@@ -32,6 +32,7 @@ type Host struct {
 	owners     owners
 	standbys   standbys
 	passed     passed
+	ways       ways
 	refusals   refusals
 }
 

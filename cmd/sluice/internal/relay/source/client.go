@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/dialtls"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/rtsp"
@@ -49,16 +50,17 @@ type client struct {
 }
 
 // pull connects to a source, plays it and gives its frames to publish until it ends or
-// ctx is done. publish takes the payload, leftOut what a track is that is left out and why.
+// ctx is done. publish takes the payload, leftOut what a track is that is left out and why,
+// through the servers that the stream comes through.
 // The connection must have played by start.
-func pull(ctx context.Context, s *Source, o *Options, publish func(live.Frame) error, leftOut func(what string)) error {
+func pull(ctx context.Context, s *Source, o *Options, publish func(live.Frame) error, leftOut func(what string), through func(edge.Path)) error {
 	if s.srt != nil {
 		return pullSRT(ctx, s, o, publish, leftOut)
 	}
 	starting, cancel := context.WithTimeout(ctx, o.Start)
 	defer cancel()
 	for range maxRedirections + 1 {
-		err := connect(ctx, starting, s, o, publish, leftOut)
+		err := connect(ctx, starting, s, o, publish, leftOut, through)
 		var to redirection
 		if !errors.As(err, &to) {
 			return err
@@ -71,7 +73,7 @@ func pull(ctx context.Context, s *Source, o *Options, publish func(live.Frame) e
 }
 
 // connect is pull of one server. starting ends when the connection must have played.
-func connect(ctx, starting context.Context, s *Source, o *Options, publish func(live.Frame) error, leftOut func(what string)) error {
+func connect(ctx, starting context.Context, s *Source, o *Options, publish func(live.Frame) error, leftOut func(what string), through func(edge.Path)) error {
 	socket, err := (&net.Dialer{}).DialContext(starting, "tcp", s.host)
 	if err != nil {
 		return fmt.Errorf("source: %w", err)
@@ -92,7 +94,7 @@ func connect(ctx, starting context.Context, s *Source, o *Options, publish func(
 	c := &client{source: s, conn: conn, r: sluice.NewBufReader(conn, sluice.Options{Allocator: o.Alloc}), idle: o.Idle, base: s.address(), channels: map[uint8]int{}, alive: rtsp.GetParameter}
 	defer c.r.Recycle()
 	c.reader = rtsp.NewReader(c.r, limits)
-	err = c.begin(o, publish, leftOut)
+	err = c.begin(o, publish, leftOut, through)
 	if c.intake != nil {
 		defer c.intake.Close()
 	}
@@ -107,12 +109,21 @@ func connect(ctx, starting context.Context, s *Source, o *Options, publish func(
 }
 
 // begin makes the requests up to PLAY.
-func (c *client) begin(o *Options, publish func(live.Frame) error, leftOut func(what string)) error {
-	resp, err := c.ask(rtsp.Describe, c.base, rtsp.Header{{Name: "Accept", Value: "application/sdp"}})
+func (c *client) begin(o *Options, publish func(live.Frame) error, leftOut func(what string), through func(edge.Path)) error {
+	head := rtsp.Header{{Name: "Accept", Value: "application/sdp"}}
+	if o.ID != "" {
+		head.Add("Via", edge.Path{o.ID}.Header(edge.ViaRTSP)) // RFC 2326, section 12.43
+	}
+	resp, err := c.ask(rtsp.Describe, c.base, head)
 	if err != nil {
 		return err
 	}
 	defer resp.Release()
+	way := edge.PathOfHeader(resp.Header.Values("Via"))
+	if way.Has(o.ID) {
+		return fmt.Errorf("%w: what it has comes from this server", ErrRefused)
+	}
+	through(way)
 	if !resp.Body.Valid() {
 		return fmt.Errorf("%w: no description", errAnswer)
 	}

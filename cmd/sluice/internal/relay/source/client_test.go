@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtspauth"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/mem"
@@ -98,7 +99,7 @@ func TestSessionsAreKeptAliveAsCamerasWantIt(t *testing.T) {
 	err = pull(ctx, s, &Options{Alloc: mem.Default(), MaxFrame: 1 << 20, Start: 30 * time.Second, Idle: 30 * time.Second}, func(f live.Frame) error {
 		f.Payload.Release()
 		return nil
-	}, nil)
+	}, nil, func(edge.Path) {})
 	if errors.Is(err, ErrRefused) {
 		t.Error(err)
 	}

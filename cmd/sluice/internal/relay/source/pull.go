@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/live"
 )
 
@@ -33,8 +34,8 @@ func (p *Puller) run(q *pulled) {
 	wait := o.Retry
 	for ctx.Err() == nil {
 		began := time.Now()
-		out.left = nil
-		err := pull(ctx, q.source, o, out.publish, out.leftOut)
+		out.left, out.way = nil, nil
+		err := pull(ctx, q.source, o, out.publish, out.leftOut, out.through)
 		if ctx.Err() != nil {
 			break
 		}
@@ -107,8 +108,9 @@ type output struct {
 	source *Source
 	sink   Sink // nil before the first frame
 	latest time.Time
-	again  bool     // the next frame is the first of a new connection
-	left   []string // tracks of this connection that are left out
+	again  bool      // the next frame is the first of a new connection
+	left   []string  // tracks of this connection that are left out
+	way    edge.Path // of this connection
 	log    *slog.Logger
 }
 
@@ -127,6 +129,9 @@ func (x *output) leftOut(what string) {
 	}
 }
 
+// through takes the servers that the stream comes through on this connection.
+func (x *output) through(way edge.Path) { x.way = way }
+
 func (x *output) publish(f live.Frame) error {
 	if x.sink == nil {
 		sink, err := x.puller.options.Publish(x.source)
@@ -135,10 +140,12 @@ func (x *output) publish(f live.Frame) error {
 			return err
 		}
 		x.sink, x.again = sink, false
+		x.sink.Through(x.way)
 		x.sink.LeftOut(slices.Clone(x.left))
 	}
 	if x.again {
 		x.again = false
+		x.sink.Through(x.way)
 		x.sink.Resume()
 		x.sink.LeftOut(slices.Clone(x.left))
 	}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/mem"
@@ -23,6 +24,8 @@ type Sink interface {
 	// Resume says that the following frames come over a new connection, whose times
 	// start at another value.
 	Resume()
+	// Through gives the servers that the stream comes through, as far as the source says.
+	Through(edge.Path)
 	// LeftOut says what tracks of the source are left out, and why.
 	LeftOut(tracks []string)
 	Close()
@@ -40,6 +43,8 @@ type Other interface {
 // has a default, which its comment gives.
 type Options struct {
 	Sources []*Source
+	// ID is this server's name among those that a stream comes through; none.
+	ID string
 	// Publish makes a pull the publisher of its stream.
 	Publish func(s *Source) (Sink, error)
 	// Find waits for a stream until ctx is done.

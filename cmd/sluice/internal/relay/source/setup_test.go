@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/rtsp"
@@ -110,7 +111,7 @@ func pulledFrom(t *testing.T, address string) (frames int, left []string, err er
 			cancel()
 		}
 		return nil
-	}, func(what string) { left = append(left, what) })
+	}, func(what string) { left = append(left, what) }, func(edge.Path) {})
 	return frames, left, err
 }
 

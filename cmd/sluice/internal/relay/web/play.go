@@ -55,6 +55,9 @@ func (w *Server) play(rw http.ResponseWriter, r *http.Request) {
 		answerError(rw, status, reason)
 		return
 	}
+	if len(info.Via) > 0 {
+		rw.Header().Set("Via", w.Way(st).Header(edge.ViaHTTP))
+	}
 	switch {
 	case r.Method == http.MethodHead:
 		done()
