@@ -46,7 +46,11 @@ func (p *Printer) Print(items ...Item) {
 	for _, item := range items {
 		switch x := item.(type) {
 		case *Para:
-			p.para(x)
+			mark := ""
+			if x.Mark != "" {
+				mark = x.Mark + "  "
+			}
+			p.wrapped(mark, x.MarkStyle, x.Text, x.Style)
 		case *Facts:
 			p.facts(x)
 		case *Table:
@@ -75,14 +79,6 @@ func (p *Printer) paint(text string, s Style) string {
 		return text
 	}
 	return "\x1b[" + codes[s] + "m" + text + "\x1b[0m"
-}
-
-func (p *Printer) para(x *Para) {
-	mark := ""
-	if x.Mark != "" {
-		mark = x.Mark + "  "
-	}
-	p.wrapped(mark, x.MarkStyle, x.Text, x.Style)
 }
 
 // wrapped writes a text behind a mark, with later lines indented as far.

@@ -35,13 +35,8 @@ const (
 	pairWarmup = 100 * time.Millisecond
 )
 
-type pairFigures struct{ p50, p99, requests []float64 }
-
-func (f *pairFigures) add(r *Result) {
-	f.p50 = append(f.p50, float64(r.Latency.P50))
-	f.p99 = append(f.p99, float64(r.Latency.P99))
-	f.requests = append(f.requests, r.IOPS)
-}
+// pairFigures are those of one target by round: P50, P99, and requests a second.
+type pairFigures [3][]float64
 
 // Compare puts the load of a plan on two targets alternately until the plan's duration has
 // passed. Both halves of a round have the same schedule, and the targets swap their order
@@ -80,14 +75,16 @@ func Compare(ctx context.Context, p Plan, targets [2]string, progress func(round
 			continue
 		}
 		for i, r := range results {
-			figures[i].add(r)
+			for k, v := range []float64{float64(r.Latency.P50), float64(r.Latency.P99), r.IOPS} {
+				figures[i][k] = append(figures[i][k], v)
+			}
 		}
 		p.Seed++
 		if progress != nil {
 			progress(round + 1)
 		}
 	}
-	if len(figures[0].p50) == 0 && invalid != nil {
+	if len(figures[0][0]) == 0 && invalid != nil {
 		return nil, invalid
 	}
 	pair, err := newPair(targets, figures[0], figures[1])
@@ -99,20 +96,15 @@ func Compare(ctx context.Context, p Plan, targets [2]string, progress func(round
 
 func newPair(targets [2]string, a, b pairFigures) (*Pair, error) {
 	targets[0], targets[1] = wire.Public(targets[0]), wire.Public(targets[1])
-	p := &Pair{Targets: targets, Rounds: len(a.p50)}
-	ratios := stats.Ratios(b.p50, a.p50)
-	if len(ratios) == 0 {
-		return nil, fmt.Errorf("load: no whole round of %s and %s", targets[0], targets[1])
-	}
-	p.Median = stats.Compare(ratios)
-	for _, other := range []struct {
-		to   **stats.Comparison
-		a, b []float64
-	}{{&p.Tail, a.p99, b.p99}, {&p.Requests, a.requests, b.requests}} {
-		if r := stats.Ratios(other.b, other.a); len(r) > 0 {
-			c := stats.Compare(r)
-			*other.to = &c
+	var c [3]*stats.Comparison // nil where there is no ratio
+	for k := range c {
+		if ratios := stats.Ratios(b[k], a[k]); len(ratios) > 0 {
+			one := stats.Compare(ratios)
+			c[k] = &one
 		}
 	}
-	return p, nil
+	if c[0] == nil {
+		return nil, fmt.Errorf("load: no whole round of %s and %s", targets[0], targets[1])
+	}
+	return &Pair{Targets: targets, Rounds: len(a[0]), Median: *c[0], Tail: c[1], Requests: c[2]}, nil
 }

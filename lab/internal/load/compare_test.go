@@ -23,8 +23,9 @@ func simulatedPair(r *rand.Rand, factor float64) (a, b pairFigures) {
 			return []float64{v, 5 * v, 1e6 / v}
 		}
 		x, y := half(100), half(100*factor)
-		a.p50, a.p99, a.requests = append(a.p50, x[0]), append(a.p99, x[1]), append(a.requests, x[2])
-		b.p50, b.p99, b.requests = append(b.p50, y[0]), append(b.p99, y[1]), append(b.requests, y[2])
+		for k := range a {
+			a[k], b[k] = append(a[k], x[k]), append(b[k], y[k])
+		}
 	}
 	return a, b
 }

@@ -42,7 +42,7 @@ func (e loops) run(outer context.Context, s *session, pipelines []*pipeline) (ta
 		if err != nil {
 			return tally{}, err
 		}
-		list = append(list, &loop{session: s, transport: t, recorder: s.recorder(), out: make([]byte, sendLen)})
+		list = append(list, &loop{session: s, transport: t, recorder: s.recorder(), out: make([]byte, sendLen), dialed: make(chan dialed, len(pipelines))})
 	}
 	for i, pipeline := range pipelines {
 		conn, err := s.connect(ctx, i)
@@ -93,8 +93,7 @@ type loop struct {
 	swept     int64
 
 	dialing sync.WaitGroup
-	mu      sync.Mutex
-	dialed  []dialed
+	dialed  chan dialed // room for one of each peer
 }
 
 type peer struct {
@@ -125,7 +124,8 @@ func (l *loop) open(number int, conn net.Conn) error {
 
 func (l *loop) close() {
 	l.dialing.Wait()
-	for _, d := range l.dialed {
+	close(l.dialed)
+	for d := range l.dialed {
 		if d.err == nil {
 			d.conn.Close()
 		}

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -87,12 +86,26 @@ func (p *Plan) check() (targets []*wire.Target, err error) {
 			return nil, fmt.Errorf("%w: targets %q and %q differ in more than the host", ErrPlan, targets[0], t)
 		}
 	}
-	return targets, cmp.Or(p.checkDrive(targets[0]), p.checkFields())
+	return targets, p.checkFields(targets[0])
 }
 
-func (p *Plan) checkFields() error {
+func (p *Plan) checkFields(t *wire.Target) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrPlan, fmt.Sprintf(format, args...))
+	}
+	speaks := p.Speaks()
+	framed := speaks == string(p.Protocol)
+	switch {
+	case p.Threads > 0 && (t.Drive != wire.Raw || p.Engine == "portable"):
+		return bad("threads are those of the engine epoll, which %v is not for", t)
+	case t.Drive != wire.Raw && p.Engine == "epoll":
+		return bad("the engine epoll has no TLS, WebSocket, HTTP/2 or files: leave the engine of %v open", t)
+	case t.Drive == wire.Calls && p.Redial:
+		return bad("redialling is not for HTTP/2 and files")
+	case p.Verify && !framed && !t.Is("ws", "wss"):
+		return bad("replies of %s cannot be verified", speaks)
+	case p.AckFile != "" && (!framed || p.Protocol != Ack):
+		return bad("acknowledgements are recorded with the protocol ack only")
 	}
 	switch {
 	case p.Protocol != Echo && p.Protocol != Frame && p.Protocol != Ack:
@@ -113,13 +126,14 @@ func (p *Plan) checkFields() error {
 		return bad("%d threads are not within 1 and 256", p.Threads)
 	case p.Timeout <= 0:
 		return bad("a timeout of %v is not above 0", p.Timeout)
-	case p.AckFile != "" && p.Protocol != Ack:
-		return bad("acknowledgements are recorded with the protocol ack only")
 	case p.Verify && p.Protocol == Ack:
 		return bad("the protocol ack sends nothing back that could be verified")
 	}
 	if err := p.Sizes.Check(); err != nil {
 		return fmt.Errorf("%w: %w", ErrPlan, err)
+	}
+	if f := p.Requests.File; f != nil {
+		return f.CheckBlocks(p.Sizes.Min, p.Sizes.Max, p.Sizes.Min != p.Sizes.Max)
 	}
 	return nil
 }
@@ -179,27 +193,6 @@ func (p *Plan) Plain() bool {
 	return p.Requests.Own == nil && (scheme == "" || scheme == "tcp")
 }
 
-func (p *Plan) checkDrive(t *wire.Target) error {
-	speaks := p.Speaks()
-	framed := speaks == string(p.Protocol)
-	switch {
-	case p.Threads > 0 && (t.Drive != wire.Raw || p.Engine == "portable"):
-		return fmt.Errorf("%w: threads are those of the engine epoll, which %v is not for", ErrPlan, t)
-	case t.Drive != wire.Raw && p.Engine == "epoll":
-		return fmt.Errorf("%w: the engine epoll has no TLS, WebSocket, HTTP/2 or files: leave the engine of %v open", ErrPlan, t)
-	case t.Drive == wire.Calls && p.Redial:
-		return fmt.Errorf("%w: redialling is not for HTTP/2 and files", ErrPlan)
-	case p.Verify && !framed && !t.Is("ws", "wss"):
-		return fmt.Errorf("%w: replies of %s cannot be verified", ErrPlan, speaks)
-	case p.AckFile != "" && !framed:
-		return fmt.Errorf("%w: acknowledgements are recorded with the protocol ack only", ErrPlan)
-	}
-	if f := p.Requests.File; f != nil {
-		return f.CheckBlocks(p.Sizes.Min, p.Sizes.Max, p.Sizes.Min != p.Sizes.Max)
-	}
-	return nil
-}
-
 // Reach makes a connection to one of the plan's targets, as a run does, and closes it. Of a
 // file it does what ParseTarget does.
 func (p *Plan) Reach(ctx context.Context, target string) error {
@@ -234,9 +227,6 @@ func (s Sizes) Check() error {
 	}
 	return nil
 }
-
-// Mean is the mean length in bytes.
-func (s Sizes) Mean() float64 { return (float64(s.Min) + float64(s.Max)) / 2 }
 
 // String is what ParseSizes reads.
 func (s Sizes) String() string {

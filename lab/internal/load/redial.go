@@ -47,19 +47,19 @@ func (l *loop) redial(ctx context.Context, number int, after time.Duration) {
 			return
 		}
 		conn, err := l.connect(ctx, target)
-		l.mu.Lock()
-		l.dialed = append(l.dialed, dialed{number, conn, err})
-		l.mu.Unlock()
+		l.dialed <- dialed{number, conn, err}
 		l.transport.wake()
 	})
 }
 
 func (l *loop) reconnect(ctx context.Context) error {
-	l.mu.Lock()
-	list := l.dialed
-	l.dialed = nil
-	l.mu.Unlock()
-	for _, d := range list {
+	for {
+		var d dialed
+		select {
+		case d = <-l.dialed:
+		default:
+			return nil
+		}
 		peer, now := &l.peers[d.peer], l.now()
 		switch {
 		case d.err == nil:
@@ -82,5 +82,4 @@ func (l *loop) reconnect(ctx context.Context) error {
 			l.redial(ctx, d.peer, backoff(peer.tries))
 		}
 	}
-	return nil
 }

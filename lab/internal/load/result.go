@@ -144,8 +144,6 @@ type Reason struct {
 	Text string `json:"text"`
 }
 
-func (r Reason) String() string { return r.Text }
-
 // Texts joins what reasons say.
 func Texts(reasons []Reason) string {
 	var list []string

@@ -2,35 +2,24 @@ package machine
 
 import (
 	"bytes"
-	"math"
 	"os"
-	"strconv"
 	"strings"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 func (m *Machine) ask() {
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	processors, _ := os.ReadFile("/proc/cpuinfo")
-	memory, _ := os.ReadFile("/proc/meminfo")
-	m.Kernel, m.CPU, m.Memory = strings.TrimSpace(string(release)), cpuModel(processors), memTotal(memory)
-	var limit syscall.Rlimit
-	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) == nil {
+	m.Kernel, m.CPU = strings.TrimSpace(string(release)), cpuModel(processors)
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) == nil {
+		m.Memory = int64(info.Totalram) * int64(info.Unit)
+	}
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil {
 		m.OpenFiles = limit.Cur
 	}
-}
-
-func memTotal(info []byte) int64 {
-	first, _, _ := strings.Cut(string(info), "\n")
-	fields := strings.Fields(first)
-	if len(fields) < 2 || fields[0] != "MemTotal:" {
-		return 0
-	}
-	kib, err := strconv.ParseInt(fields[1], 10, 64)
-	if err != nil || kib < 0 || kib > math.MaxInt64>>10 {
-		return 0
-	}
-	return kib << 10
 }
 
 // cpuModel finds the name in /proc/cpuinfo. The key depends on the

@@ -16,14 +16,6 @@ func TestProcessorsName(t *testing.T) {
 }
 
 func TestMemoryOfTheMachine(t *testing.T) {
-	if got := memTotal([]byte("MemTotal:        2048 kB\nMemFree: 1 kB\n")); got != 2<<20 {
-		t.Errorf("memory %d", got)
-	}
-	for _, text := range []string{"", "MemTotal:", "MemTotal: x kB", "MemTotal: 99999999999999999999 kB", "MemTotal: 9223372036854775807 kB"} {
-		if got := memTotal([]byte(text)); got != 0 {
-			t.Errorf("%q: %d", text, got)
-		}
-	}
 	if m := This(); m.Memory < 1<<20 || m.OpenFiles == 0 {
 		t.Errorf("%+v", m)
 	}

@@ -205,7 +205,7 @@ func (b *bench) round(ctx context.Context, order []int, ops int) ([]Call, error)
 		if err != nil {
 			return nil, err
 		}
-		calls[i] = record(place, wall, figures(ops, wall, used), sample)
+		calls[i] = record(place, wall, Figures(ops, wall, used), sample)
 	}
 	return calls, b.equal(calls, ops)
 }
@@ -252,7 +252,8 @@ func (e *stopError) Error() string { return e.reason }
 // recorded when a run consumed bytes; more is better, unlike everything else.
 const MBPerS = "MB/s"
 
-func figures(ops int, wall time.Duration, used proc.Work) map[string]float64 {
+// Figures are those of operations that took so long and used so much.
+func Figures(ops int, wall time.Duration, used proc.Work) map[string]float64 {
 	n := float64(ops)
 	return map[string]float64{
 		lab.NsPerOp:     float64(wall.Nanoseconds()) / n,

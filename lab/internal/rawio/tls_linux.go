@@ -13,9 +13,7 @@ import (
 // goes through it. Two goroutines copy and encrypt: the processor of the caller pays for that, not
 // the server's.
 func OverTLS(fd int) (int, error) {
-	file := os.NewFile(uintptr(fd), "secure")
-	conn, err := net.FileConn(file)
-	file.Close()
+	conn, err := connOf(fd)
 	if err != nil {
 		return -1, err
 	}
@@ -24,9 +22,7 @@ func OverTLS(fd int) (int, error) {
 		conn.Close()
 		return -1, os.NewSyscallError("socketpair", err)
 	}
-	file = os.NewFile(uintptr(pair[1]), "plain")
-	plain, err := net.FileConn(file)
-	file.Close()
+	plain, err := connOf(pair[1])
 	if err != nil {
 		conn.Close()
 		unix.Close(pair[0])
@@ -46,4 +42,11 @@ func OverTLS(fd int) (int, error) {
 		io.Copy(plain, secure)
 	}()
 	return pair[0], nil
+}
+
+// connOf is a descriptor, transferred, as a connection.
+func connOf(fd int) (net.Conn, error) {
+	file := os.NewFile(uintptr(fd), "connection")
+	defer file.Close()
+	return net.FileConn(file)
 }

@@ -73,7 +73,7 @@ const (
 // machines of their own, does not disturb it.
 func clusterServer(edges, what int, flags ...string) relayServer {
 	return func(env lab.Env, form string) (relayStarted, error) {
-		_, away, err := processors()
+		cpus, err := processors()
 		if err != nil {
 			return relayStarted{}, err
 		}
@@ -89,7 +89,7 @@ func clusterServer(edges, what int, flags ...string) relayServer {
 			}
 			start := func() (relayStarted, error) { return startSluice(env, form, args...) }
 			if what == atOrigin || what == ofOrigin || what == ofPulls {
-				return onProcessor(away, start)
+				return onProcessor(cpus[1], start)
 			}
 			return start()
 		})
@@ -113,9 +113,8 @@ func clusterServer(edges, what int, flags ...string) relayServer {
 
 func idleServer(name, about string, s relayServer) lab.Variant {
 	return lab.Variant{Name: name, About: about, Open: func(env lab.Env) (lab.Runner, error) {
-		r := &relayRunner{env: env, server: s}
-		var err error
-		r.serverCPU, r.loadCPU, err = processors()
+		cpus, err := processors()
+		r := &relayRunner{env: env, server: s, cpus: cpus}
 		return runner{run: func(int) (lab.Sample, error) { return r.idle() }}, err
 	}}
 }

@@ -44,21 +44,10 @@ func filesGroup() []lab.Scenario {
 		Fixed:    true, // the slowest takes fifty times what the fastest takes
 		Targets:  []lab.Target{{Variant: "bufwriter", Against: "bufio-64K", AtMost: 1.05}},
 		Variants: []lab.Variant{
-			fileWriter("plain", "a write for each frame", func(w io.Writer) (io.Writer, func() error) {
-				return w, func() error { return nil }
-			}),
-			fileWriter("bufio-4K", "bufio.Writer of 4 KiB, its default", func(w io.Writer) (io.Writer, func() error) {
-				b := bufio.NewWriter(w)
-				return b, b.Flush
-			}),
-			fileWriter("bufio-64K", "bufio.Writer of 64 KiB", func(w io.Writer) (io.Writer, func() error) {
-				b := bufio.NewWriterSize(w, 64<<10)
-				return b, b.Flush
-			}),
-			fileWriter("bufwriter", "our BufWriter", func(w io.Writer) (io.Writer, func() error) {
-				b := sluice.NewBufWriter(w)
-				return b, b.Flush
-			}),
+			fileWriter("plain", "a write for each frame", func(w io.Writer) flushed { return unbuffered{w} }),
+			fileWriter("bufio-4K", "bufio.Writer of 4 KiB, its default", func(w io.Writer) flushed { return bufio.NewWriter(w) }),
+			fileWriter("bufio-64K", "bufio.Writer of 64 KiB", func(w io.Writer) flushed { return bufio.NewWriterSize(w, 64<<10) }),
+			fileWriter("bufwriter", "our BufWriter", func(w io.Writer) flushed { return sluice.NewBufWriter(w) }),
 		},
 	}}
 }
@@ -178,21 +167,30 @@ func readFile(env lab.Env, w way) (lab.Runner, error) {
 	return runner{f.counted(r.Run).Run, r.Close}, nil
 }
 
+type flushed interface {
+	io.Writer
+	Flush() error
+}
+
+type unbuffered struct{ io.Writer }
+
+func (unbuffered) Flush() error { return nil }
+
 // fileWriter is a variant that writes the same frames, over and over from the beginning
 // of the file, through what open puts before it, and reads the last one back.
-func fileWriter(name, about string, open func(io.Writer) (w io.Writer, flush func() error)) lab.Variant {
+func fileWriter(name, about string, open func(io.Writer) flushed) lab.Variant {
 	return lab.Variant{Name: name, About: about, Open: func(env lab.Env) (lab.Runner, error) {
 		f, s, err := createFrames(env)
 		if err != nil {
 			return nil, err
 		}
-		w, flush := open(f)
+		w := open(f)
 		at := place{s: s}
 		return f.counted(func(ops int) (lab.Sample, error) {
 			last := at.at
 			for range ops {
 				if at.at == 0 {
-					if err := flush(); err != nil {
+					if err := w.Flush(); err != nil {
 						return lab.Sample{}, err
 					}
 					if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -205,7 +203,7 @@ func fileWriter(name, about string, open func(io.Writer) (w io.Writer, flush fun
 				}
 				at.at = (at.at + 1) % s.units()
 			}
-			if err := flush(); err != nil {
+			if err := w.Flush(); err != nil {
 				return lab.Sample{}, err
 			}
 			want := s.ring[s.ends[last]:s.ends[last+1]]

@@ -2,11 +2,13 @@ package scenarios
 
 import (
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/sluice-go/sluice/bytepool"
 	"github.com/sluice-go/sluice/lab/internal/lab"
+	"github.com/sluice-go/sluice/lab/internal/units"
 	"github.com/sluice-go/sluice/mem"
 )
 
@@ -15,31 +17,26 @@ var _ = register(130, poolsGroup)
 // poolsGroup compares pools of bytes: one operation gets a buffer, writes its
 // first and its last byte, and gives it back.
 func poolsGroup() []lab.Scenario {
-	sizes := []struct {
-		name, label string
-		bytes       int
-		ops         int
-	}{
-		{"256B", "256 B", 256, 200_000},
-		{"4KiB", "4 KiB", 4 << 10, 200_000},
-		{"64KiB", "64 KiB", 64 << 10, 100_000},
-		{"1MiB", "1 MiB", 1 << 20, 100_000},
-	}
+	sizes := []struct{ bytes, ops int }{{256, 200_000}, {4 << 10, 200_000}, {64 << 10, 100_000}, {1 << 20, 100_000}}
 	modes := []struct {
 		name, title string
 		open        func(poolKind, int) lab.Runner
 		mem         float64 // the most that a counted Buf may cost, to sync.Pool
 	}{
-		{"one", "by one goroutine", func(k poolKind, size int) lab.Runner { return k.alone(size) }, 1.4},
+		{"one", "by one goroutine", func(k poolKind, size int) lab.Runner {
+			pair := k.open(size).pair
+			return runner{run: func(ops int) (lab.Sample, error) { return lab.Sample{Check: pair(ops)}, nil }}
+		}, 1.4},
 		{"parallel", "by a goroutine on each processor", func(k poolKind, size int) lab.Runner { return k.parallel(size) }, 1.4},
-		{"across", "got in one goroutine and given back in another", func(k poolKind, size int) lab.Runner { return k.across(size) }, 1.25},
+		{"across", "got in one goroutine and given back in another", func(k poolKind, size int) lab.Runner { return k.open(size).across() }, 1.25},
 	}
 	var group []lab.Scenario
 	for _, size := range sizes {
+		label := units.Exact(int64(size.bytes))
 		for _, mode := range modes {
 			sc := lab.Scenario{
-				Name:     "pools/" + size.name + "/" + mode.name,
-				Title:    "pooled buffers of " + size.label + ", " + mode.title,
+				Name:     "pools/" + strings.ReplaceAll(label, " ", "") + "/" + mode.name,
+				Title:    "pooled buffers of " + label + ", " + mode.title,
 				Op:       "get+put",
 				Metric:   lab.NsPerOp,
 				Baseline: "sync.Pool",
@@ -86,11 +83,6 @@ func touch(b []byte, i int) {
 
 func ends(b []byte) uint64 { return uint64(b[0]) + uint64(b[len(b)-1]) }
 
-func (k poolKind) alone(size int) lab.Runner {
-	pair := k.open(size).pair
-	return runner{run: func(ops int) (lab.Sample, error) { return lab.Sample{Check: pair(ops)}, nil }}
-}
-
 // aLine is longer than a cache line and than the two that some processors
 // fetch together.
 const aLine = 128
@@ -113,8 +105,6 @@ func (k poolKind) parallel(size int) lab.Runner {
 		return out, err
 	}, c.stop}
 }
-
-func (k poolKind) across(size int) lab.Runner { return k.open(size).across() }
 
 const acrossBatches = 4
 

@@ -84,12 +84,7 @@ func (w relayWork) file() ([]byte, error) {
 
 // processors are that of the server and that of the load, as this process had them before a
 // thread of it was bound to one.
-func processors() (server, load int, err error) {
-	p, err := bothProcessors()
-	return p[0], p[1], err
-}
-
-var bothProcessors = sync.OnceValues(func() (p [2]int, err error) {
+var processors = sync.OnceValues(func() (p [2]int, err error) {
 	p[0], p[1], err = echobench.Processors()
 	return p, err
 })
@@ -100,7 +95,7 @@ var bothProcessors = sync.OnceValues(func() (p [2]int, err error) {
 func (w relayWork) open(env lab.Env, s relayServer) (lab.Runner, error) {
 	r := &relayRunner{env: env, work: w.pace(env), server: s}
 	var err error
-	if r.serverCPU, r.loadCPU, err = processors(); err != nil {
+	if r.cpus, err = processors(); err != nil {
 		return nil, err
 	}
 	file, err := w.file()
@@ -132,14 +127,14 @@ func (w relayWork) open(env lab.Env, s relayServer) (lab.Runner, error) {
 }
 
 type relayRunner struct {
-	env                lab.Env
-	work               relayWork
-	server             relayServer
-	serverCPU, loadCPU int
+	env    lab.Env
+	work   relayWork
+	server relayServer
+	cpus   [2]int // of processors
 }
 
 func (r *relayRunner) start() (relayStarted, error) {
-	return onProcessor(r.serverCPU, func() (relayStarted, error) { return r.server(r.env, r.work.Form) })
+	return onProcessor(r.cpus[0], func() (relayStarted, error) { return r.server(r.env, r.work.Form) })
 }
 
 func (r *relayRunner) round() (map[string]float64, error) {
@@ -151,7 +146,7 @@ func (r *relayRunner) round() (map[string]float64, error) {
 	w := relay.Work(r.work)
 	w.Publish, w.View, w.Form, w.Waits, w.Server = server.publish, server.view, server.form, server.waits, server.PID()
 	w.App, w.Stream = "live", "bench"
-	load, err := onProcessor(r.loadCPU, func() (*child.Process, error) { return relayLoad.start(r.env.Self, w) })
+	load, err := onProcessor(r.cpus[1], func() (*child.Process, error) { return relayLoad.start(r.env.Self, w) })
 	if err != nil {
 		return nil, err
 	}

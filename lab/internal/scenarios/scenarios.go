@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"slices"
@@ -144,11 +142,4 @@ func acceptFrom(l *net.TCPListener, c *child.Process) (*net.TCPConn, error) {
 		return nil, fmt.Errorf("scenarios: waiting for the child's connection: %w (%w)", err, c.Why())
 	}
 	return conn, nil
-}
-
-// hungUp reports whether err is what a connection gives whose other end has
-// closed: how a child's work usually ends.
-func hungUp(err error) bool {
-	var op *net.OpError
-	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || (errors.As(err, &op) && !op.Timeout())
 }

@@ -151,8 +151,10 @@ func writeAll(conn net.Conn, s *stream) error {
 // for every few frames.
 func buffer(alone, connections int) int { return max(alone/connections, 128<<10) }
 
+// unlessHungUp is err, but nil for what a connection gives whose other end has closed: how a
+// child's work usually ends.
 func unlessHungUp(err error) error {
-	if hungUp(err) {
+	if op := (*net.OpError)(nil); errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &op) && !op.Timeout() {
 		return nil
 	}
 	return err

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strconv"
 
 	"github.com/sluice-go/sluice"
@@ -24,7 +23,7 @@ func writeBufGroup() []lab.Scenario {
 		bytes, ops int
 		most       float64
 	}{{100, 200_000, 1}, {600, 50_000, 0.97}, {2048, 20_000, 0.97}, {16_384, 4_000, 0.95}} {
-		variant := func(name, about string, open func(net.Conn) frameWriter) lab.Variant {
+		variant := func(name, about string, open func(io.Writer) frameWriter) lab.Variant {
 			return lab.Variant{Name: name, About: about, Open: func(env lab.Env) (lab.Runner, error) {
 				n := size.bytes - frameHead
 				return newSender(env, frameKind{env.Seed, n, n}, open)
@@ -39,31 +38,31 @@ func writeBufGroup() []lab.Scenario {
 			Ops:      size.ops,
 			Targets:  []lab.Target{{Variant: "writebuf", Against: "bufio", AtMost: size.most}},
 			Variants: []lab.Variant{
-				variant("bufio", "bufio.Writer of 64 KiB: Write, which copies, and Release", func(conn net.Conn) frameWriter {
-					w := bufio.NewWriterSize(conn, 64<<10)
-					return frameWriter{w, w.Flush, func(b mem.Buf) error {
-						_, err := w.Write(b.Bytes())
-						b.Release()
-						return err
-					}}
+				variant("bufio", "bufio.Writer of 64 KiB: Write, which copies, and Release", func(w io.Writer) frameWriter {
+					return copying{bufio.NewWriterSize(w, 64<<10)}
 				}),
-				variant("writebuf", "our BufWriter: WriteBuf, transferred", func(conn net.Conn) frameWriter {
-					w := sluice.NewBufWriter(conn)
-					return frameWriter{w, w.Flush, w.WriteBuf}
-				}),
+				variant("writebuf", "our BufWriter: WriteBuf, transferred", func(w io.Writer) frameWriter { return sluice.NewBufWriter(w) }),
 			},
 		})
 	}
 	return group
 }
 
-type frameWriter struct {
+type frameWriter interface {
 	io.Writer
-	flush    func() error
-	writeBuf func(mem.Buf) error
+	Flush() error
+	WriteBuf(mem.Buf) error
 }
 
-func newSender(env lab.Env, kind frameKind, open func(net.Conn) frameWriter) (lab.Runner, error) {
+type copying struct{ *bufio.Writer }
+
+func (w copying) WriteBuf(b mem.Buf) error {
+	_, err := w.Write(b.Bytes())
+	b.Release()
+	return err
+}
+
+func newSender(env lab.Env, kind frameKind, open func(io.Writer) frameWriter) (lab.Runner, error) {
 	l, err := listenLocal()
 	if err != nil {
 		return nil, err
@@ -106,13 +105,13 @@ func newSender(env lab.Env, kind frameKind, open func(net.Conn) frameWriter) (la
 		binary.BigEndian.PutUint64(word[:], uint64(ops))
 		_, err := w.Write(word[:])
 		for i, n := at.at, ops; n > 0 && err == nil; n-- {
-			err = w.writeBuf(frames[i].Retain())
+			err = w.WriteBuf(frames[i].Retain())
 			if i++; i == len(frames) {
 				i = 0
 			}
 		}
 		if err == nil {
-			err = w.flush()
+			err = w.Flush()
 		}
 		if err == nil {
 			_, err = io.ReadFull(conn, word[:])

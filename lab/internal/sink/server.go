@@ -48,7 +48,11 @@ type Counts struct {
 type Server struct {
 	store    Store
 	settings Settings
-	connections
+
+	running  sync.WaitGroup // connections
+	mu       sync.Mutex
+	open     map[*conn]struct{}
+	accepted uint64
 
 	refused, records, bytes atomic.Uint64
 }
@@ -56,7 +60,7 @@ type Server struct {
 // NewServer returns a server. The store is borrowed: the caller closes it when Serve
 // has returned.
 func NewServer(store Store, o Settings) *Server {
-	return &Server{store: store, settings: o.withDefaults(), connections: connections{open: map[*conn]struct{}{}}}
+	return &Server{store: store, settings: o.withDefaults(), open: map[*conn]struct{}{}}
 }
 
 // Counts returns what the server has done so far.
@@ -79,7 +83,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		case <-s.store.Failed():
 		}
 	}()
-	err := s.serve(ctx, l)
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	err := s.accept(ctx, l)
+	l.Close()
+	s.end()
 	return cmp.Or(s.store.Err(), err)
 }
 
@@ -97,22 +104,6 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	}
 	var config net.ListenConfig
 	return config.Listen(ctx, network, addr)
-}
-
-type connections struct {
-	running  sync.WaitGroup
-	mu       sync.Mutex
-	open     map[*conn]struct{}
-	accepted uint64
-}
-
-// serve serves the connections of l, transferred, until ctx is done, and returns nil when
-// all have ended; any other end is an error.
-func (s *Server) serve(ctx context.Context, l net.Listener) error {
-	defer s.end()
-	defer l.Close()
-	defer context.AfterFunc(ctx, func() { l.Close() })()
-	return s.accept(ctx, l)
 }
 
 func (s *Server) accept(ctx context.Context, l net.Listener) error {

@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"cmp"
-	"maps"
 	"net"
 	"regexp"
 	"strings"
@@ -23,6 +22,21 @@ type Repeated struct {
 	Count int64  `json:"count"`
 }
 
+// A descriptor is what is known of one, under whatever file it has been.
+type descriptor struct {
+	way string // the direction of the last call that moved something
+	end int64  // where the last pread64 ended
+	connection
+}
+
+// A connection is what ends with the file.
+type connection struct {
+	stream    bool // of TCP
+	connected bool
+	prompt    bool // no write is held back for an acknowledgement
+	dialogue
+}
+
 // A dialogue is what has been written to a file since it was read last.
 type dialogue struct {
 	writes int
@@ -32,19 +46,30 @@ type dialogue struct {
 
 // repeats follows descriptors: dialogues on them, and what they are made for.
 type repeats struct {
-	dialogues map[string]*dialogue
-	streams   map[string]bool // of TCP; true: connected
-	prompt    map[string]bool // on which no write is held back for an acknowledgement
-	dialled   map[string]int64
-	opened    map[string]int64
-	sum       struct{ replies, delayed, requests, opens int64 }
-	waited    time.Duration
+	descriptors map[string]*descriptor
+	dialled     map[string]int64
+	opened      map[string]int64
+	sum         struct{ replies, delayed, requests, opens int64 }
+	waited      time.Duration
 }
 
 func newRepeats(prompt map[string]bool) repeats {
-	r := repeats{dialogues: make(map[string]*dialogue), streams: make(map[string]bool), prompt: make(map[string]bool), dialled: make(map[string]int64), opened: make(map[string]int64)}
-	maps.Copy(r.prompt, prompt)
+	r := repeats{descriptors: make(map[string]*descriptor), dialled: make(map[string]int64), opened: make(map[string]int64)}
+	for number, is := range prompt {
+		r.of(number).prompt = is
+	}
 	return r
+}
+
+// of is a descriptor by its number; beyond maxUnfinished of them they are not remembered.
+func (r *repeats) of(number string) *descriptor {
+	d := r.descriptors[number]
+	if d == nil {
+		if d = new(descriptor); len(r.descriptors) < maxUnfinished {
+			r.descriptors[strings.Clone(number)] = d
+		}
+	}
+	return d
 }
 
 // socketAddress is an address as strace writes it, of IPv4 or IPv6.
@@ -62,20 +87,19 @@ func (r *repeats) call(name, args, result, after string, moved int64, began, end
 	number, rest, _ := strings.Cut(args, ",")
 	switch name {
 	case "socket":
-		if strings.HasPrefix(number, "AF_INET") && strings.Contains(rest, "SOCK_STREAM") && len(r.streams) < maxUnfinished {
-			r.streams[strings.Clone(result)] = false
+		if strings.HasPrefix(number, "AF_INET") && strings.Contains(rest, "SOCK_STREAM") {
+			d := r.of(result)
+			d.stream, d.connected = true, false
 		}
 	case "close":
-		delete(r.streams, number)
-		delete(r.dialogues, number)
-		delete(r.prompt, number)
+		r.of(number).connection = connection{}
 	case "setsockopt":
-		if strings.Contains(rest, "TCP_NODELAY, [1]") && len(r.prompt) < maxUnfinished {
-			r.prompt[strings.Clone(number)] = true
+		if strings.Contains(rest, "TCP_NODELAY, [1]") {
+			r.of(number).prompt = true
 		}
 	case "connect":
-		if _, stream := r.streams[number]; stream && (moved == 0 || strings.Contains(after, "EINPROGRESS")) {
-			r.streams[number] = true
+		if d := r.of(number); d.stream && (moved == 0 || strings.Contains(after, "EINPROGRESS")) {
+			d.connected = true
 			if at := socketAddress.FindStringSubmatch(rest); at != nil {
 				count(r.dialled, net.JoinHostPort(at[2], at[1]))
 			}
@@ -89,22 +113,14 @@ func (r *repeats) call(name, args, result, after string, moved int64, began, end
 		}
 	default:
 		if moved > 0 && askedOf(name, args) >= 0 {
-			r.move(number, direction(name), moved, began, ended)
+			r.move(r.of(number), direction(name), moved, began, ended)
 		}
 	}
 }
 
-func (r *repeats) move(number, way string, moved int64, began, ended float64) {
-	d := r.dialogues[number]
-	if d == nil {
-		if len(r.dialogues) >= maxUnfinished {
-			return
-		}
-		d = new(dialogue)
-		r.dialogues[strings.Clone(number)] = d
-	}
+func (r *repeats) move(d *descriptor, way string, moved int64, began, ended float64) {
 	if way == "w" {
-		if r.streams[number] {
+		if d.connected {
 			r.sum.requests++
 		}
 		d.writes, d.filled, d.last = d.writes+1, d.filled || moved >= segment, began
@@ -113,12 +129,12 @@ func (r *repeats) move(number, way string, moved int64, began, ended float64) {
 	if d.writes > 0 {
 		r.sum.replies++
 		waited := time.Duration((ended - d.last) * float64(time.Second))
-		if d.writes > 1 && !d.filled && d.last > 0 && !r.prompt[number] && waited >= ackDelay && waited <= lateAck {
+		if d.writes > 1 && !d.filled && d.last > 0 && !d.prompt && waited >= ackDelay && waited <= lateAck {
 			r.sum.delayed++
 			r.waited += waited
 		}
 	}
-	*d = dialogue{}
+	d.dialogue = dialogue{}
 }
 
 func (r *repeats) into(c *Calls) {

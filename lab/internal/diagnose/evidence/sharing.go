@@ -94,34 +94,19 @@ func readSamples(r io.Reader, names *goFunctions) ([]sample, error) {
 		if !ok || len(words) < 4 || len(list) >= mostSamples {
 			return
 		}
-		var s sample
-		var err1, err2, err3 error
-		s.thread, err1 = strconv.Atoi(words[0])
-		var at float64
-		at, err2 = strconv.ParseFloat(strings.TrimSuffix(words[1], ":"), 64)
-		s.at = time.Duration(at * float64(time.Second))
-		s.ip, err3 = strconv.ParseUint(words[2], 16, 64)
-		frame, known := perfFrame(strings.Join(words[2:], " "))
+		thread, err1 := strconv.Atoi(words[0])
+		at, err2 := strconv.ParseFloat(strings.TrimSuffix(words[1], ":"), 64)
+		frame, ip, begin, known := perfFrame(strings.Join(words[2:], " "))
 		if names != nil && strings.Contains(head, "("+names.path) {
-			if f := names.frame(s.ip); f.Func != "" {
+			if f := names.frame(ip); f.Func != "" {
 				frame = f // without stacks, addresses are those in memory
 			}
 		}
-		name := strings.Join(words[3:], " ")
-		plus := strings.LastIndex(name, "+0x")
-		if err1 != nil || err2 != nil || err3 != nil || !known || !frame.Own() {
+		begin = cmp.Or(names.entry(ip), begin)
+		if err1 != nil || err2 != nil || !known || !frame.Own() || ip-begin > longFunction {
 			return
 		}
-		s.begin = names.entry(s.ip)
-		if plus >= 0 && s.begin == 0 {
-			offset, _, _ := strings.Cut(name[plus+len("+0x"):], " ")
-			if into, err := strconv.ParseUint(offset, 16, 64); err == nil {
-				s.begin = s.ip - into
-			}
-		}
-		if s.ip-s.begin > longFunction {
-			return
-		}
+		s := sample{thread: thread, at: time.Duration(at * float64(time.Second)), begin: begin, ip: ip}
 		s.where, s.regs = frame, map[string]uint64{}
 		for word := range strings.FieldsSeq(tail) {
 			if name, value, ok := strings.Cut(word, ":0x"); ok {

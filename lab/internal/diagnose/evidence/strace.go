@@ -32,8 +32,6 @@ type straceReader struct {
 	eventfds   map[int]bool
 	threads    map[string]*threadTally
 	woken      int64
-	files      map[string]string // by descriptor: the direction of the last call that moved something
-	behind     map[string]int64  // by descriptor: where the last pread64 ended
 	repeats    repeats
 	first      float64
 	last       float64
@@ -62,7 +60,7 @@ type callTally struct {
 // goProgram says that the runtime of Go makes some of the calls for itself; eventfds are
 // descriptors with which its poller is woken, and prompt those on which no write is held back.
 func readStrace(r io.Reader, goProgram bool, eventfds map[int]bool, prompt map[string]bool) (*Calls, error) {
-	s := &straceReader{goProgram: goProgram, eventfds: eventfds, calls: make(map[string]*callTally), unfinished: make(map[string]begun), files: make(map[string]string), behind: make(map[string]int64), threads: make(map[string]*threadTally), repeats: newRepeats(prompt)}
+	s := &straceReader{goProgram: goProgram, eventfds: eventfds, calls: make(map[string]*callTally), unfinished: make(map[string]begun), threads: make(map[string]*threadTally), repeats: newRepeats(prompt)}
 	_, err := eachLine(r, "strace", maxStrace, s.line)
 	if err == nil && s.lines == 0 && s.foreign > 0 {
 		return nil, errors.New("not one line is strace's")
@@ -247,13 +245,11 @@ func (s *straceReader) follows(c *callTally, name, args string, result int64) {
 		return
 	}
 	number, _, _ := strings.Cut(args, ",")
-	way := direction(name)
-	if result < 512 && s.files[number] == way {
+	d, way := s.repeats.of(number), direction(name)
+	if result < 512 && d.way == way {
 		c.Again++
 	}
-	if _, known := s.files[number]; known || len(s.files) < maxUnfinished {
-		s.files[strings.Clone(number)] = way
-	}
+	d.way = way
 }
 
 // scattered reports whether a read does not begin where the one before on its file ended, so that no larger
@@ -265,10 +261,9 @@ func (s *straceReader) scattered(name, args string, result int64) bool {
 		return false
 	}
 	number, _, _ := strings.Cut(args, ",")
-	end, known := s.behind[number]
-	if known || len(s.behind) < maxUnfinished {
-		s.behind[strings.Clone(number)] = plus(at, result)
-	}
+	d := s.repeats.of(number)
+	end := d.end
+	d.end = plus(at, result)
 	return at != end
 }
 

@@ -27,6 +27,14 @@ type damage struct{ reason string }
 
 func (d *damage) Error() string { return d.reason }
 
+// corrupt makes a CorruptError of damage, and leaves other errors as they are.
+func corrupt(err error, name string, at int64, index uint64) error {
+	if d := (*damage)(nil); errors.As(err, &d) {
+		return &CorruptError{name, at, index, d.reason}
+	}
+	return err
+}
+
 // newCursor begins at the first record of a segment, whose header it reads. A header
 // that is not whole is a *damage.
 func newCursor(f File, name string, size int64, first uint64) (*cursor, error) {

@@ -31,12 +31,10 @@ func (r *Reader) Get(index uint64) ([]byte, error) {
 	for {
 		at := r.c.off
 		got, record, err := r.c.next()
-		if d := (*damage)(nil); errors.As(err, &d) {
-			err = &CorruptError{r.c.name, at, r.c.index, d.reason}
-		}
 		if err == io.EOF {
-			err = &CorruptError{r.c.name, at, r.c.index, "the file ends here"}
+			err = &damage{"the file ends here"}
 		}
+		err = corrupt(err, r.c.name, at, r.c.index)
 		if err != nil {
 			r.Close()
 			return nil, err
@@ -68,10 +66,7 @@ func (r *Reader) seek(index uint64) error {
 		}
 		r.file, r.segment = f, s.first
 		r.c, err = newCursor(f, name, s.size, s.first)
-		if d := (*damage)(nil); errors.As(err, &d) {
-			err = &CorruptError{name, 0, s.first, d.reason}
-		}
-		if err != nil {
+		if err = corrupt(err, name, 0, s.first); err != nil {
 			r.Close()
 			return err
 		}
