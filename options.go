@@ -29,7 +29,7 @@ type Options struct {
 	Header int
 	// Frame is the most that Peek, Next, ReadBuf, ReadBufs, ReadBytes, ReadFrame
 	// and ReadSlice may ask for or come to, and that a Mark may span, in bytes.
-	// Default 64 MiB.
+	// Peek alone shows more where more has arrived. Default 64 MiB.
 	Frame int
 }
 

@@ -14,7 +14,7 @@ import (
 // n < 0, as a length from a peer's message can be.
 func (b *BufReader) Next(n int) ([]byte, error) {
 	r := b.win.R
-	if uint(n) > uint(b.win.W-r) {
+	if uint(n) > uint(b.win.W-r) || n > b.limits().frame {
 		return b.nextSlow(n)
 	}
 	b.win.R = r + n
@@ -64,7 +64,7 @@ func (b *BufReader) wrongSize(op string, n int) error {
 // next call on the reader. As with bufio, when there are fewer it returns
 // those that there are and the reason, which is io.EOF at the end of the
 // stream; the reader has not changed. Unlike bufio's it is not bound to a
-// buffer size, but to Options.Frame.
+// buffer size, but to Options.Frame, and as with bufio Peek(Buffered()) always succeeds.
 func (b *BufReader) Peek(n int) ([]byte, error) {
 	b.win.Fix()
 	if uint(n) > uint(b.win.W-b.win.R) {
