@@ -46,10 +46,12 @@ func TestSizesThatCannotBePanicWithTheNumbers(t *testing.T) {
 			want := "(" + strconv.Itoa(n) + "): sizes are 0 to "
 			mustPanic(t, "Get", func() { a.Get(n) }, "mem: Allocator.Get"+want)
 			mustPanic(t, "TryGet", func() { a.TryGet(n) }, "mem: Allocator.TryGet"+want)
-			mustPanic(t, "GetContext", func() { a.GetContext(t.Context(), n) }, "mem: Allocator.", want)
+			mustPanic(t, "GetContext", func() { a.GetContext(t.Context(), n) }, "mem: Allocator.GetContext"+want)
 			mustPanic(t, "Cap", func() { a.Cap(n) }, "mem: Allocator.Cap"+want)
-			mustPanic(t, "Malloc", func() { a.Malloc(n) }, "mem: Allocator.", want)
-			mustPanic(t, "Slab", func() { a.Slab(n) }, "mem: Allocator.", want)
+			mustPanic(t, "Malloc", func() { a.Malloc(n) }, "mem: Allocator.Malloc"+want)
+			mustPanic(t, "Read", func() { a.Read(nil, n) }, "mem: Allocator.Read"+want)
+			mustPanic(t, "Slab", func() { a.Slab(n) }, "mem: Allocator.Slab"+want)
+			mustPanic(t, "TrySlab", func() { a.TrySlab(n) }, "mem: Allocator.TrySlab"+want)
 		}
 		if s := a.Stats(); s.CheckedOut != 0 || s.Budget.Charged != 0 {
 			t.Errorf("refused sizes left %+v", s)

@@ -40,6 +40,7 @@ const (
 // the size class's. It is for code that is written around plain slices: a Buf
 // costs less and can be shared.
 func (a *Allocator) Malloc(n int) []byte {
+	a.checkSize("Malloc", n)
 	b := a.Get(n).c.block
 	if b.slice == nil {
 		a.slices.record(b)
@@ -105,6 +106,7 @@ func (a *Allocator) Free(p []byte) error {
 // transferred like Malloc's. It returns nil when nothing was; bytes that come
 // with an error are returned with it. When r panics the memory is given back.
 func (a *Allocator) Read(r io.Reader, n int) ([]byte, error) {
+	a.checkSize("Read", n)
 	p := a.Malloc(n)
 	kept := false
 	defer func() { // also when the reader panics

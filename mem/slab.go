@@ -22,7 +22,10 @@ type Slab struct {
 
 // Slab returns a block of at least n bytes, retained. Like Get it never fails
 // and counts against the budget; TrySlab refuses.
-func (a *Allocator) Slab(n int) Slab { return slabOf(a.Get(n)) }
+func (a *Allocator) Slab(n int) Slab {
+	a.checkSize("Slab", n)
+	return slabOf(a.Get(n))
+}
 
 // TrySlab returns a block of at least n bytes, retained, within the budget: it
 // returns an error that matches ErrBudget instead of going over it.
@@ -30,6 +33,7 @@ func (a *Allocator) TrySlab(n int) (Slab, error) {
 	if s := a.cachedSlab(n); s.Valid() {
 		return s, nil
 	}
+	a.checkSize("TrySlab", n)
 	if a.budget.limit == 0 {
 		return slabOf(a.Get(n)), nil
 	}
