@@ -70,6 +70,21 @@ type XML string
 // otherwise say a value of any size.
 type Reference uint16
 
+// Properties returns the properties of v, not copied, if it is an Object, an
+// ECMAArray or a TypedObject, and otherwise nil. Senders use one of these where
+// another is expected, above all in metadata.
+func Properties(v Value) Object {
+	switch v := v.(type) {
+	case Object:
+		return v
+	case ECMAArray:
+		return Object(v)
+	case TypedObject:
+		return v.Properties
+	}
+	return nil
+}
+
 // Get returns the value of the last property with that name: a later one
 // overwrites in the player too.
 func (o Object) Get(name string) (Value, bool) { return get(o, name) }

@@ -277,12 +277,7 @@ func (p *prober) script(b []byte) {
 	if name != OnMetaData || len(values) == 0 || s.Metadata != nil {
 		return
 	}
-	switch v := values[0].(type) {
-	case amf0.ECMAArray:
-		s.Metadata = Metadata(v)
-	case amf0.Object:
-		s.Metadata = Metadata(v)
-	}
+	s.Metadata = Metadata(amf0.Properties(values[0]))
 }
 
 // finish works out what is known at the end only.

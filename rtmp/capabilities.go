@@ -62,13 +62,7 @@ func parseCapabilities(o amf0.Object) Capabilities {
 
 func parseCodecs(o amf0.Object, name string) map[string]uint32 {
 	v, _ := o.Get(name)
-	var properties []amf0.Property
-	switch v := v.(type) {
-	case amf0.Object:
-		properties = v
-	case amf0.ECMAArray:
-		properties = v
-	}
+	properties := amf0.Properties(v)
 	var codecs map[string]uint32
 	for _, p := range properties[:min(len(properties), mostFourCCs)] {
 		bits, ok := p.Value.(float64)

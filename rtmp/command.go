@@ -102,18 +102,9 @@ func (c Command) Number(i int) float64 {
 	return f
 }
 
-// Object returns argument i if it is an object, or an array with names, and
-// otherwise nil.
+// Object returns the properties of argument i, as amf0.Properties does.
 func (c Command) Object(i int) amf0.Object {
-	switch v := c.Arg(i).(type) {
-	case amf0.Object:
-		return v
-	case amf0.ECMAArray:
-		return amf0.Object(v)
-	case amf0.TypedObject:
-		return v.Properties
-	}
-	return nil
+	return amf0.Properties(c.Arg(i))
 }
 
 // Status returns what an onStatus, or the information of an _error, says, and

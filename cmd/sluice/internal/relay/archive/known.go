@@ -147,14 +147,7 @@ func flvLength(f io.ReaderAt) time.Duration {
 	if err != nil || len(values) == 0 {
 		return 0
 	}
-	var list amf0.Object
-	switch v := values[0].(type) {
-	case amf0.ECMAArray:
-		list = amf0.Object(v)
-	case amf0.Object:
-		list = v
-	}
-	v, _ := list.Get("duration")
+	v, _ := amf0.Properties(values[0]).Get("duration")
 	seconds, ok := v.(float64)
 	if !ok || !(seconds > 0 && seconds < 1e8) {
 		return 0

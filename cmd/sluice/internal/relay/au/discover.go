@@ -91,13 +91,7 @@ func expected(source *live.Stream) (video, audio bool) {
 		if err != nil || len(values) == 0 {
 			return
 		}
-		var properties []amf0.Property
-		switch v := values[0].(type) {
-		case amf0.ECMAArray:
-			properties = v
-		case amf0.Object:
-			properties = v
-		}
+		properties := amf0.Properties(values[0])
 		has := func(name string) bool {
 			return slices.ContainsFunc(properties, func(p amf0.Property) bool { return p.Name == name })
 		}

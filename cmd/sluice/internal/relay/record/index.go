@@ -44,11 +44,8 @@ func newIndex(metadata []byte, at int64) *index {
 			return nil
 		}
 		for _, v := range values {
-			switch v := v.(type) {
-			case amf0.ECMAArray:
-				x.properties = v
-			case amf0.Object:
-				x.properties = v
+			if properties := amf0.Properties(v); properties != nil {
+				x.properties = properties
 			}
 		}
 	}

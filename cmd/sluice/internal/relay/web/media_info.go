@@ -77,7 +77,7 @@ func audioConfig(codec flv.FourCC, config []byte) *AudioInfo {
 }
 
 // metadataOf is the stream's onMetaData, empty when there is none.
-func metadataOf(st *live.Stream) (meta amf0.ECMAArray) {
+func metadataOf(st *live.Stream) (meta amf0.Object) {
 	st.Headers(func(typ flv.TagType, p []byte) {
 		if typ != flv.TagScript {
 			return
@@ -87,11 +87,8 @@ func metadataOf(st *live.Stream) (meta amf0.ECMAArray) {
 			return
 		}
 		for _, v := range values {
-			switch v := v.(type) {
-			case amf0.ECMAArray:
-				meta = v
-			case amf0.Object:
-				meta = amf0.ECMAArray(v)
+			if properties := amf0.Properties(v); properties != nil {
+				meta = properties
 			}
 		}
 	})
