@@ -37,8 +37,8 @@ const (
 
 // Malloc returns n bytes, transferred to the caller, who gives them back with
 // Free or leaves them to the collector. They are not cleared. The capacity is
-// the size class's. It is for code that is written around plain slices: a Buf
-// costs less and can be shared.
+// the size class's; what n may be and the budget are as with Get. It is for code that
+// is written around plain slices: a Buf costs less and can be shared.
 func (a *Allocator) Malloc(n int) []byte {
 	a.checkSize("Malloc", n)
 	b := a.Get(n).c.block

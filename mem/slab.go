@@ -20,8 +20,8 @@ type Slab struct {
 	c *cell // the newest cell that may be in use: all after it are free
 }
 
-// Slab returns a block of at least n bytes, retained. Like Get it never fails
-// and counts against the budget; TrySlab refuses.
+// Slab returns a block of at least n bytes, retained. Like Get it never fails,
+// counts against the budget and panics for an n that cannot be; TrySlab refuses.
 func (a *Allocator) Slab(n int) Slab {
 	a.checkSize("Slab", n)
 	return slabOf(a.Get(n))
