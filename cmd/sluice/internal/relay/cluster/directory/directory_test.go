@@ -428,12 +428,36 @@ func TestTenThousandStreamsOnFiftyNodes(t *testing.T) {
 	}
 }
 
+// A node that leaves, and comes back with its clock behind, is known when a node that says
+// nothing would be forgotten; late messages of the earlier run are not heard then either.
+func TestANodeThatLeavesComesBackWithAnEarlierRun(t *testing.T) {
+	d := New(Options{Node: "me", Run: 1})
+	d.Receive(start, Message{Kind: Digest, From: "a", Run: 9})
+	d.Receive(start, Message{Kind: Gone, From: "a", Run: 9})
+	d.Receive(start.Add(time.Second), Message{Kind: Digest, From: "a", Run: 8})
+	if len(d.peers) > 0 {
+		t.Error("an earlier run is heard at once")
+	}
+	later := start.Add(d.options.Silence)
+	d.Receive(later, Message{Kind: Digest, From: "a", Run: 9})
+	if len(d.peers) > 0 {
+		t.Error("the run that has left is heard")
+	}
+	d.Receive(later, Message{Kind: Digest, From: "a", Run: 8})
+	if len(d.peers) != 1 {
+		t.Error("its next run is not known")
+	}
+}
+
 func TestHostileMessages(t *testing.T) {
 	long := strings.Repeat("x", 2000)
 	for _, text := range []string{
 		"", "null", "{}", "[]", "{", `{"k":"digest"}`, `{"k":"no","f":"a"}`, `{"k":"digest","f":"` + long + `"}`,
 		`{"k":"change","f":"a","e":[{"s":""}]}`, `{"k":"change","f":"a","e":[{"s":"x","l":3}]}`, `{"k":"change","f":"a","e":[{"s":"x","l":-1}]}`,
 		`{"k":"change","f":"a","e":[{"s":"x","e":18446744073709551615}]}`, `{"k":"digest","f":"a","c":9223372036854775807}`,
+		`{"k":"digest","f":"a\u001b[2J"}`, `{"k":"digest","f":"a","o":{"w":"\u0007"}}`, `{"k":"digest","f":"a","o":{"u":"http://a\n"}}`,
+		`{"k":"digest","f":"a","o":{"w":"` + long + `"}}`, `{"k":"digest","f":"a","o":{"p":"` + long + `"}}`, `{"k":"change","f":"a","d":["` + long + `"]}`,
+		`{"k":"change","f":"a","e":[{"s":"live/\u0000"}]}`, `{"k":"change","f":"a","e":[{"s":"live/s","p":"\u009b2J"}]}`,
 		`{"k":"list","f":"a","p":-1,"q":1}`, `{"k":"list","f":"a","p":0,"q":100000}`, `{"k":"digest","f":"a","o":{"u":"` + long + `"}}`,
 		`{"k":"change","f":"a","e":[` + strings.Repeat(`{"s":"x"},`, partSize) + `{"s":"x"}]}`,
 	} {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
+	"unicode"
 )
 
 // A Kind is what a message is for.
@@ -159,17 +161,35 @@ func (m *Message) check() error {
 		return bad("the length of the address", max(len(m.Node.URL), len(m.Node.Play)), maxURL)
 	case m.Epoch() > maxEpoch:
 		return bad("the epoch", m.Epoch(), uint64(maxEpoch))
+	case !printable(m.From) || m.Node != nil && !m.Node.printable():
+		return fmt.Errorf("%w: what the node %.40q says of itself is too long, or has characters in it that control terminals", ErrMessage, m.From)
+	}
+	for _, name := range m.Removed {
+		if len(name) > maxName {
+			return bad("the length of a removed name", len(name), maxName)
+		}
 	}
 	for i := range m.Entries {
 		e := &m.Entries[i]
 		if e.Stream == "" || len(e.Stream) > maxName || len(e.From) > maxName || len(e.Publisher) > maxName {
 			return bad("the length of a name", len(e.Stream)+len(e.From)+len(e.Publisher), maxName)
 		}
+		if !printable(e.Stream) || !printable(e.From) || !printable(e.Publisher) {
+			return fmt.Errorf("%w: the stream %.40q has a name in it with characters that control terminals", ErrMessage, e.Stream)
+		}
 		if e.Level < 0 || e.Level > maxLevel {
 			return bad("the level", e.Level, maxLevel)
 		}
 	}
 	return nil
+}
+
+// printable reports whether a text can go into answers that a terminal shows.
+func printable(s string) bool { return !strings.ContainsFunc(s, unicode.IsControl) }
+
+func (n *Node) printable() bool {
+	return max(len(n.Version), len(n.Policy)) <= maxName &&
+		printable(n.URL) && printable(n.Play) && printable(n.Version) && printable(string(n.Policy))
 }
 
 // A node that sends the largest number must not bring the others' clocks to where theirs

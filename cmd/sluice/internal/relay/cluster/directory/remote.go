@@ -42,8 +42,8 @@ func (d *Directory) Receive(now time.Time, m Message) {
 		}
 		return
 	}
-	if e, ok := d.ended[m.From]; ok && m.Run <= e.run {
-		return
+	if e, ok := d.ended[m.From]; ok && (m.Run == e.run || m.Run < e.run && now.Sub(e.at) < d.options.Silence) {
+		return // late; later on a smaller run is a new one, by a clock that is behind
 	}
 	p := d.peers[m.From]
 	if p != nil && m.Run < p.run {

@@ -26,6 +26,11 @@ const (
 	skew = 30 * time.Second
 	// window is how many messages may have overtaken one that is still accepted.
 	window = 64
+	// quiet is how long a node's run is silent until another one may follow that began earlier,
+	// by a clock that was set back or is not set yet. A run that lives sends every second.
+	quiet = 5 * time.Second
+	// maxEarlier is how many runs of a node are remembered before the latest.
+	maxEarlier = 16
 )
 
 // derive returns a key for one purpose.
@@ -79,11 +84,36 @@ type opener struct {
 	nodes map[string]*seen
 }
 
-// seen are the numbers that have come from one run of a node: most is the largest,
+// seen are the numbers that have come from the latest run of a node: most is the largest,
 // and bit i of bits says that most-i has come.
 type seen struct {
 	run, most, bits uint64
 	at              time.Time // of the latest
+	earlier         []followed
+}
+
+// followed is a run that another one has followed: its messages come no more.
+type followed struct {
+	run uint64
+	at  time.Time // when
+}
+
+// follow reports whether a run follows the latest one, and makes it that.
+func (s *seen) follow(run, number uint64, now time.Time) bool {
+	s.earlier = slices.DeleteFunc(s.earlier, func(e followed) bool { return now.Sub(e.at) > 2*skew })
+	silent := now.Sub(s.at)
+	switch {
+	case slices.ContainsFunc(s.earlier, func(e followed) bool { return e.run == run }):
+		return false
+	case run > s.run, silent > 2*skew:
+	case silent <= quiet, len(s.earlier) == maxEarlier:
+		return false
+	}
+	if len(s.earlier) < maxEarlier {
+		s.earlier = append(s.earlier, followed{s.run, now})
+	}
+	s.run, s.most, s.bits = run, number, 0
+	return true
 }
 
 // open checks a message that was sent to a node, or to all, and returns the sender
@@ -113,11 +143,11 @@ func (o *opener) first(from string, run, number uint64, now time.Time) bool {
 	defer o.mu.Unlock()
 	s := o.nodes[from]
 	switch {
-	case s == nil || run > s.run || run < s.run && now.Sub(s.at) > 2*skew: // a smaller one after a clock was set back
+	case s == nil:
 		o.forget(now)
 		s = &seen{run: run, most: number}
 		o.nodes[from] = s
-	case run < s.run:
+	case run != s.run && !s.follow(run, number, now):
 		return false
 	}
 	s.at = now

@@ -144,3 +144,54 @@ func TestSmallerRunIsHeardWhenTheLargerIsOld(t *testing.T) {
 		t.Error("a message of the earlier run has come again")
 	}
 }
+
+// A node that comes back with its clock behind is heard when the run before has been silent
+// for as long as none is that lives. From then on that one's messages are refused.
+func TestSmallerRunIsHeardWhenTheLargerIsSilent(t *testing.T) {
+	s, o := ends()
+	var of [][]byte // the earlier run's
+	for range 3 {
+		of = append(of, s.seal("b", nil, noon))
+	}
+	next := sealer{key: s.key, from: "a", run: s.run - 1}
+	open := func(m []byte, at time.Time) error {
+		_, _, err := o.open("b", m, at)
+		return err
+	}
+	if err := open(of[1], noon); err != nil {
+		t.Fatal(err)
+	}
+	const behind = 16 * time.Second
+	at := noon.Add(quiet)
+	if err := open(next.seal("b", nil, at.Add(-behind)), at); !errors.Is(err, ErrReplay) {
+		t.Errorf("while the earlier run may live: %v", err)
+	}
+	at = at.Add(time.Millisecond)
+	for range 2 {
+		if err := open(next.seal("b", nil, at.Add(-behind)), at); err != nil {
+			t.Errorf("when it is silent: %v", err)
+		}
+	}
+	for range 3 {
+		at = at.Add(quiet + time.Millisecond) // the node has nothing to say, or is not heard
+		for i := range of {
+			if err := open(of[i], at); !errors.Is(err, ErrReplay) {
+				t.Errorf("message %d of the earlier run, %v later: %v", i, at.Sub(noon), err)
+			}
+		}
+	}
+}
+
+// With the secret anything can be said, but what is remembered of runs does not grow.
+func TestOpenerForgetsRuns(t *testing.T) {
+	s, o := ends()
+	for i := range 1000 {
+		s.run++
+		if _, _, err := o.open("", s.seal("", nil, noon), noon); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(o.nodes["a"].earlier); n > maxEarlier {
+			t.Fatalf("%d runs are remembered after %d", n, i)
+		}
+	}
+}
