@@ -138,12 +138,8 @@ func (p *Process) Gone() <-chan struct{} { return p.gone }
 // Said is the end of what came on standard error, in one line.
 func (p *Process) Said() string { return p.said.String() }
 
-// Line waits for the next line of standard output, at most for a time; 0 is twice
-// Within.
+// Line waits for the next line of standard output, at most for a time.
 func (p *Process) Line(ctx context.Context, within time.Duration) (string, error) {
-	if within == 0 {
-		within = 2 * Within
-	}
 	select {
 	case line, ok := <-p.lines:
 		if ok {

@@ -56,7 +56,7 @@ func TestAProcessTakesItsOwnChildrenAlong(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer p.Stop()
-		line, err := p.Line(t.Context(), 0)
+		line, err := p.Line(t.Context(), wait)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -79,7 +79,7 @@ func TestAProcessWhoseOwnChildLivesOnIsGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := p.Line(t.Context(), 0)
+	line, err := p.Line(t.Context(), wait)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func (c loadCommand) execute(f *loadFlags, args []string) (err error) {
 	text := printer(people)
 	single := !f.compare && f.search == ""
 	if single {
-		if err := reachable(ctx, &f.plan); err != nil {
+		if err := f.plan.Reach(ctx); err != nil {
 			return loadFailure(ctx, fmt.Errorf("load: %w", err))
 		}
 		text.Print(report.LoadHead(&f.plan)...)
@@ -148,22 +148,6 @@ func (c loadCommand) shown(ctx context.Context, f *loadFlags, text *document.Pri
 
 func (a App) origin(kind string, schema int, began time.Time) machine.Origin {
 	return machine.Origin{Kind: kind, Schema: schema, Version: buildVersion(), Command: a.called(), Machine: machine.This(), Started: began}
-}
-
-func reachable(ctx context.Context, p *load.Plan) error {
-	ctx, stop := context.WithTimeout(ctx, p.Timeout)
-	defer stop()
-	var errs []error
-	for _, target := range p.Targets() {
-		if err := p.Reach(ctx, target); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	// With --redial connections look for a target that is there.
-	if len(errs) > 0 && (!p.Redial || len(errs) == len(p.Targets())) {
-		return errs[0]
-	}
-	return nil
 }
 
 func loadFailure(ctx context.Context, err error) error {

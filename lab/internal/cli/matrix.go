@@ -123,7 +123,7 @@ func (a App) runMatrix(f matrixFlags, args []string) error {
 	ctx, stop := interruptible()
 	defer stop()
 	if f.choice.Target != nil {
-		if err := reachable(ctx, f.choice.Target); err != nil {
+		if err := f.choice.Target.Reach(ctx); err != nil {
 			return fail(fmt.Errorf("matrix: %w", err))
 		}
 	}

@@ -56,9 +56,9 @@ type peer struct {
 }
 
 // work is what a call of Connect, Closed or Paced has to do: the messages from
-// 0 to total, number n on connection first + n % across.
+// 0 to total, number n on connection n % across, of the new ones for Connect.
 type work struct {
-	first, across, total int
+	across, total int
 
 	left   int // to come back
 	check  uint64
@@ -100,7 +100,7 @@ func NewClient(server netip.AddrPort, size int, seed uint64, secure bool) (*Clie
 // new one, which is back when Connect returns.
 func (c *Client) Connect(n int) (Result, error) {
 	first := len(c.peers)
-	return c.measured(work{first: first, across: max(1, n-first), total: max(0, n-first), answered: nothing}, func(w *work) error {
+	return c.measured(work{across: max(1, n-first), total: max(0, n-first), answered: nothing}, func(w *work) error {
 		for number := range w.total {
 			if err := c.dial(); err != nil {
 				return fmt.Errorf("echo: connection %d: %w", len(c.peers)+1, err)

@@ -3,13 +3,11 @@ package load
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"os"
 	"runtime"
 	"strconv"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -67,9 +65,13 @@ func (t *epoll) hold() (release func()) {
 // would otherwise be notified of every event on it.
 func (t *epoll) open(number int, conn net.Conn) error {
 	defer conn.Close()
-	fd, err := duplicate(conn)
+	own, err := rawio.Descriptor(conn)
 	if err != nil {
 		return err
+	}
+	fd, err := unix.FcntlInt(uintptr(own), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return os.NewSyscallError("fcntl", err)
 	}
 	if err := rawio.Watch(t.ep, fd, number); err != nil {
 		unix.Close(fd)
@@ -80,24 +82,6 @@ func (t *epoll) open(number int, conn net.Conn) error {
 	}
 	t.fds[number] = fd
 	return nil
-}
-
-func duplicate(conn net.Conn) (fd int, err error) {
-	c, ok := conn.(syscall.Conn)
-	if !ok {
-		return -1, fmt.Errorf("load: a %T has no descriptor", conn)
-	}
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return -1, err
-	}
-	if outer := raw.Control(func(own uintptr) {
-		fd, err = unix.FcntlInt(own, unix.F_DUPFD_CLOEXEC, 0)
-		err = os.NewSyscallError("fcntl", err)
-	}); outer != nil {
-		return -1, outer
-	}
-	return fd, err
 }
 
 func (t *epoll) close(number int, reset bool) {

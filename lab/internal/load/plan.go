@@ -193,18 +193,31 @@ func (p *Plan) Plain() bool {
 	return p.Requests.Own == nil && (scheme == "" || scheme == "tcp")
 }
 
-// Reach makes a connection to one of the plan's targets, as a run does, and closes it. Of a
-// file it does what ParseTarget does.
-func (p *Plan) Reach(ctx context.Context, target string) error {
-	t, err := wire.ParseTarget(target, &p.Requests)
-	if err != nil || t.Is("file") {
-		return err
-	}
-	conn, err := t.Dial(ctx)
+// Reach makes a connection to each of the plan's targets, as a run does, and closes it. Of a
+// file it does what ParseTarget does. With Redial one target that is there is enough.
+func (p *Plan) Reach(ctx context.Context) error {
+	targets, err := p.check()
 	if err != nil {
 		return err
 	}
-	return conn.Close()
+	ctx, stop := context.WithTimeout(ctx, p.Timeout)
+	defer stop()
+	var errs []error
+	for _, t := range targets {
+		if t.Is("file") {
+			continue
+		}
+		conn, err := t.Dial(ctx)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		conn.Close()
+	}
+	if len(errs) > 0 && (!p.Redial || len(errs) == len(targets)) {
+		return errs[0]
+	}
+	return nil
 }
 
 // MaxSize is the longest payload that a request may have.

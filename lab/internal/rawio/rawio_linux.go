@@ -2,7 +2,10 @@ package rawio
 
 import (
 	"errors"
+	"fmt"
+	"net"
 	"os"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -72,6 +75,19 @@ func Wait(ep int, events []unix.EpollEvent, longest time.Duration) (int, unix.Er
 		return 0, 0
 	}
 	return int(n), errno
+}
+
+// Descriptor is that of a connection, which keeps it.
+func Descriptor(conn net.Conn) (fd int, err error) {
+	c, ok := conn.(syscall.Conn)
+	if !ok {
+		return -1, fmt.Errorf("rawio: a %T has no descriptor", conn)
+	}
+	raw, err := c.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(n uintptr) { fd = int(n) })
+	}
+	return fd, err
 }
 
 // Connect returns a socket that is connected to an address, which set may prepare

@@ -46,7 +46,7 @@ func echoToMany() lab.Scenario {
 			return newMany(env, func() error { return nil }, func(conns []net.Conn, frame []byte) error {
 				if fds == nil {
 					for _, c := range conns {
-						fd, err := descriptor(c.(*net.TCPConn))
+						fd, err := rawio.Descriptor(c)
 						if err != nil {
 							return err
 						}

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"runtime"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -67,7 +66,7 @@ func call(name, about string, do func(ep, near, far int) error) lab.Variant {
 		end := func() error { return errors.Join(unix.Close(ep), here.Close(), there.Close()) }
 		fds := [2]int{}
 		for i, conn := range []*net.TCPConn{here, there} {
-			fd, fdErr := descriptor(conn)
+			fd, fdErr := rawio.Descriptor(conn)
 			fds[i], err = fd, errors.Join(err, fdErr)
 		}
 		if err == nil {
@@ -85,15 +84,6 @@ func call(name, about string, do func(ep, near, far int) error) lab.Variant {
 			return lab.Sample{Check: uint64(ops)}, nil
 		}, end, nil
 	})
-}
-
-// descriptor is that of a connection, which keeps it.
-func descriptor(conn syscall.Conn) (fd int, err error) {
-	raw, err := conn.SyscallConn()
-	if err == nil {
-		err = raw.Control(func(n uintptr) { fd = int(n) })
-	}
-	return fd, err
 }
 
 func wakeUps() (func(int) (lab.Sample, error), func() error, error) {

@@ -96,7 +96,7 @@ func (r runner) Close() error {
 const childLife = 30 * time.Minute
 
 func lineOf(c *child.Process) (string, error) {
-	s, err := c.Line(context.Background(), 0)
+	s, err := c.Line(context.Background(), 2*child.Within)
 	if err != nil {
 		return "", fmt.Errorf("scenarios: %w", err)
 	}

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -58,7 +57,7 @@ func (h *HTTP) header(u *url.URL) (header http.Header, host string) {
 	}
 	if u.User != nil && header.Get("Authorization") == "" {
 		password, _ := u.User.Password()
-		header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
+		(&http.Request{Header: header}).SetBasicAuth(u.User.Username(), password)
 	}
 	return header, host
 }

@@ -18,7 +18,7 @@ import (
 func TestEveryAppendIsAnswered(t *testing.T) {
 	alloc := mem.New(mem.Options{Name: "records"})
 	sluicetest.NoLeaks(t, alloc)
-	c := newCluster(t, func(o *Options) { o.LeaderWait = 300 * time.Millisecond; o.BatchBytes = 5000 })
+	c := newCluster(t, func(o *Options) { o.leaderWait = 300 * time.Millisecond; o.batchBytes = 5000 })
 	c.start(0, 1, 2)
 	l := newLedger()
 	c.mustPut(l, "before")
@@ -72,7 +72,7 @@ func TestEveryAppendIsAnswered(t *testing.T) {
 
 func TestCloseFinishesWhatWasAppended(t *testing.T) {
 	t.Parallel()
-	s, err := Open(Options{Dir: sinktest.Dir(t), Trio: true, Log: testLog(t), BatchBytes: 2000})
+	s, err := Open(Options{Dir: sinktest.Dir(t), Trio: true, Log: testLog(t), batchBytes: 2000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestCloseFinishesWhatWasAppended(t *testing.T) {
 
 func TestRecordsTooLong(t *testing.T) {
 	t.Parallel()
-	s, err := Open(Options{Dir: sinktest.Dir(t), Trio: true, Heartbeat: soon, Log: testLog(t)})
+	s, err := Open(Options{Dir: sinktest.Dir(t), Trio: true, heartbeat: soon, Log: testLog(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

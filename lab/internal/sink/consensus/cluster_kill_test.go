@@ -194,7 +194,7 @@ func TestRandomHistories(t *testing.T) {
 func randomHistory(t *testing.T, r *rand.Rand, steps int) {
 	c := newCluster(t, func(o *Options) {
 		o.SegmentBytes = 500 + r.Int64N(8000)
-		o.BatchBytes = 100 + r.IntN(2000)
+		o.batchBytes = 100 + r.IntN(2000)
 	})
 	c.start(0, 1, 2)
 	l := newLedger()

@@ -86,7 +86,7 @@ func newCluster(t *testing.T, adjust func(*Options)) *cluster {
 func (c *cluster) options(i int) Options {
 	o := Options{
 		Dir: c.nodeDir(i), ID: c.peers[i].ID, Peers: c.peers,
-		Heartbeat: soon, LeaderWait: time.Second, Log: testLog(c.t), shutdown: limit,
+		heartbeat: soon, leaderWait: time.Second, Log: testLog(c.t), shutdown: limit,
 	}
 	if c.adjust != nil {
 		c.adjust(&o)

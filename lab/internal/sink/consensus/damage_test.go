@@ -22,7 +22,7 @@ import (
 func written(t *testing.T) (dir string, records []string) {
 	t.Helper()
 	dir = sinktest.Dir(t)
-	s, err := Open(Options{Dir: dir, Trio: true, Heartbeat: soon, SegmentBytes: 8 << 10, Log: testLog(t)})
+	s, err := Open(Options{Dir: dir, Trio: true, heartbeat: soon, SegmentBytes: 8 << 10, Log: testLog(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestDamagedNodeNeverDiverges(t *testing.T) {
 			t.Fatal(err)
 		}
 		what := sinktest.Damage(t, r, filepath.Join(dir, "2"), func(name string) bool { return name != "LOCK" })
-		s, err := Open(Options{Dir: dir, Trio: true, Heartbeat: soon, Log: testLog(t)})
+		s, err := Open(Options{Dir: dir, Trio: true, heartbeat: soon, Log: testLog(t)})
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}

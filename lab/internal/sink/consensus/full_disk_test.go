@@ -146,7 +146,7 @@ func TestTrioGoesOnWithTwo(t *testing.T) {
 	}
 	dir := sinktest.Dir(t)
 	s, err := Open(Options{
-		Dir: dir, Trio: true, Heartbeat: soon, Log: testLog(t),
+		Dir: dir, Trio: true, heartbeat: soon, Log: testLog(t),
 		fs: func(node string) wal.FS { return disks[node] },
 	})
 	if err != nil {
@@ -184,7 +184,7 @@ func TestTrioGoesOnWithTwo(t *testing.T) {
 	for _, d := range disks {
 		d.room.Store(1 << 40)
 	}
-	s, err = Open(Options{Dir: dir, Trio: true, Heartbeat: soon, Log: testLog(t)})
+	s, err = Open(Options{Dir: dir, Trio: true, heartbeat: soon, Log: testLog(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func TestNodeCatchesUpOverASlowLine(t *testing.T) {
 	fast, slow := newFollower(t, "b", 0), newFollower(t, "c", bandwidth)
 	s, err := Open(Options{
 		Dir: sinktest.Dir(t), ID: "a", Peers: []Peer{{"a", loopback.Free(t)}, fast.peer, slow.peer},
-		Heartbeat: soon, LeaderWait: time.Second, Log: testLog(t), rpcTimeout: time.Second,
+		heartbeat: soon, leaderWait: time.Second, Log: testLog(t), rpcTimeout: time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)

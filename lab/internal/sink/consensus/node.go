@@ -79,7 +79,7 @@ func openNode(o *Options, id, dir string, l net.Listener, addr func(string) stri
 		ctx: ctx, cancel: cancel,
 		id: id, dir: dir, layer: layer{l, ctx.Done()}, addr: addr, onFail: o.onFail,
 		logger:  o.Log.With("node", id),
-		stopped: make(chan struct{}), within: o.shutdown, heartbeat: o.Heartbeat,
+		stopped: make(chan struct{}), within: o.shutdown, heartbeat: o.heartbeat,
 	}
 	defer func() {
 		if err != nil {
@@ -161,11 +161,11 @@ func (n *node) startRaft(o *Options) error {
 func (n *node) config(o *Options, logger hclog.Logger) *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(n.id)
-	c.HeartbeatTimeout, c.ElectionTimeout = o.Heartbeat, o.Heartbeat
+	c.HeartbeatTimeout, c.ElectionTimeout = o.heartbeat, o.heartbeat
 	// Nothing is read from the leader on the strength of its lease, so that a
 	// machine that is busy for a moment need not cost it the leadership.
-	c.LeaderLeaseTimeout = o.Heartbeat
-	c.CommitTimeout = min(c.CommitTimeout, o.Heartbeat/4)
+	c.LeaderLeaseTimeout = o.heartbeat
+	c.CommitTimeout = min(c.CommitTimeout, o.heartbeat/4)
 	c.MaxAppendEntries = messageEntries
 	c.SnapshotThreshold, c.TrailingLogs = math.MaxUint64, math.MaxUint64
 	c.Logger = logger

@@ -25,7 +25,7 @@ func (p passing) Unwrap() error   { return p.error }
 func (p proposer) AppendBatch(records [][]byte) (first uint64, err error) {
 	for next := uint64(0); len(records) > 0; {
 		n, bytes := 0, 0
-		for n < len(records) && (n == 0 || n < batchRecords && bytes+len(records[n]) <= p.options.BatchBytes) {
+		for n < len(records) && (n == 0 || n < batchRecords && bytes+len(records[n]) <= p.options.batchBytes) {
 			bytes += len(records[n])
 			n++
 		}
@@ -60,7 +60,7 @@ func (p proposer) propose(records [][]byte, bytes int) (first uint64, err error)
 	for _, r := range records {
 		data = append(data, r...)
 	}
-	return p.wait(n, n.raft.Apply(data, p.options.LeaderWait))
+	return p.wait(n, n.raft.Apply(data, p.options.leaderWait))
 }
 
 // Sync does nothing: what AppendBatch has appended is synced on a majority.
@@ -71,9 +71,9 @@ func (proposer) Close() error { return nil }
 
 // leader returns the node of this process that leads, or an ErrNotLeader when another
 // process has the leader. While no node leads it waits, for at most
-// Options.LeaderWait and until the store is closed.
+// Options.leaderWait and until the store is closed.
 func (s *Store) leader() (*node, error) {
-	deadline := time.After(s.options.LeaderWait)
+	deadline := time.After(s.options.leaderWait)
 	for {
 		if err := s.failure(); err != nil {
 			return nil, err

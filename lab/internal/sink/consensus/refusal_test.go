@@ -39,7 +39,7 @@ func refused(t *testing.T, times int, answer func(*follower, *raft.AppendEntries
 	said := new(notes)
 	s, err := Open(Options{
 		Dir: sinktest.Dir(t), ID: "a", Peers: []Peer{{"a", loopback.Free(t)}, follows.peer, refuses.peer},
-		Heartbeat: soon, LeaderWait: time.Second, Log: slog.New(slog.NewTextHandler(said, nil)), shutdown: 20 * time.Second,
+		heartbeat: soon, leaderWait: time.Second, Log: slog.New(slog.NewTextHandler(said, nil)), shutdown: 20 * time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -32,11 +32,10 @@ type Store struct {
 	window  string
 	sync    *sink.Sync
 
-	closed   sync.Once
-	closeErr error
-	opened   atomic.Bool // nodes does not change any more
-	failing  sync.Once
-	failed   chan struct{}
+	close   func() error // once
+	opened  atomic.Bool  // nodes does not change any more
+	failing sync.Once
+	failed  chan struct{}
 }
 
 var _ sink.Store = (*Store)(nil)
@@ -50,6 +49,7 @@ func Open(o Options) (*Store, error) {
 	}
 	s := &Store{options: o.withDefaults(), failed: make(chan struct{})}
 	s.options.onFail = s.checkNodes
+	s.close = sync.OnceValue(s.end)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if err := s.openNodes(); err != nil {
 		s.cancel()
@@ -129,32 +129,31 @@ func (s *Store) Append(records []sink.Record, done func(first uint64, err error)
 
 // Close finishes what was appended, for at most 5 s, hands the leadership over,
 // for as long as an election may take, and stops the nodes, which takes at most 5 s more.
-func (s *Store) Close() error {
-	s.closed.Do(func() {
-		drained := make(chan struct{})
-		go func() {
-			s.sync.Close() // what has failed is in failure
-			close(drained)
-		}()
-		select {
-		case <-drained:
-		case <-time.After(drainTimeout):
-		}
-		s.cancel()
-		var stopping sync.WaitGroup
-		for _, n := range s.nodes {
-			stopping.Go(func() {
-				if !s.options.Trio {
-					n.handOver()
-				}
-				n.stop()
-			})
-		}
-		stopping.Wait()
-		<-drained
-		s.closeErr = s.failure()
-	})
-	return s.closeErr
+func (s *Store) Close() error { return s.close() }
+
+func (s *Store) end() error {
+	drained := make(chan struct{})
+	go func() {
+		s.sync.Close() // what has failed is in failure
+		close(drained)
+	}()
+	select {
+	case <-drained:
+	case <-time.After(drainTimeout):
+	}
+	s.cancel()
+	var stopping sync.WaitGroup
+	for _, n := range s.nodes {
+		stopping.Go(func() {
+			if !s.options.Trio {
+				n.handOver()
+			}
+			n.stop()
+		})
+	}
+	stopping.Wait()
+	<-drained
+	return s.failure()
 }
 
 // Failed is closed when the store takes nothing any more, for the reason that

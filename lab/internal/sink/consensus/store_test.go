@@ -12,7 +12,7 @@ func TestTrioKeepsWhatItAcknowledges(t *testing.T) {
 	dir := sinktest.Dir(t)
 	l := newLedger()
 	for _, name := range []string{"first", "second"} {
-		s, err := Open(Options{Dir: dir, Trio: true, Heartbeat: soon, Log: testLog(t)})
+		s, err := Open(Options{Dir: dir, Trio: true, heartbeat: soon, Log: testLog(t)})
 		if err != nil {
 			t.Fatal(err)
 		}
