@@ -148,12 +148,22 @@ func straceOf(ctx context.Context, pid int, dir string, d time.Duration, goProgr
 
 func eventfdsOf(pid int) map[int]bool {
 	found := map[int]bool{}
+	for number, path := range descriptorsOf(pid) {
+		if to, err := os.Readlink(path); err == nil && to == "anon_inode:[eventfd]" {
+			found[number] = true
+		}
+	}
+	return found
+}
+
+// descriptorsOf are those that a process has, with their paths below /proc.
+func descriptorsOf(pid int) map[int]string {
+	found := map[int]string{}
 	dir := fmt.Sprintf("/proc/%d/fd/", pid)
 	list, _ := os.ReadDir(dir)
-	for _, entry := range list {
-		if to, err := os.Readlink(dir + entry.Name()); err == nil && to == "anon_inode:[eventfd]" {
-			number, _ := strconv.Atoi(entry.Name())
-			found[number] = true
+	for _, entry := range list[:min(len(list), maxUnfinished)] {
+		if number, err := strconv.Atoi(entry.Name()); err == nil {
+			found[number] = dir + entry.Name()
 		}
 	}
 	return found

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 )
 
@@ -190,8 +189,7 @@ func (m *goMemory) all() (now []moment, total int, err error) {
 		}
 		field := func(name string) uint64 { return m.order.Uint64(g[m.offset[name]:]) }
 		state, live := goStates[m.order.Uint32(g[m.offset["atomicstatus"]:])&^0x1000] // 0x1000: its stack is being scanned
-		start := m.frame(field("startpc")).Func
-		if !live || strings.HasPrefix(start, "runtime.") && start != "runtime.main" || start == "os/signal.loop" {
+		if !live || isRuntimes(m.frame(field("startpc")).Func) {
 			continue
 		}
 		if total++; len(now) >= mostWatched {

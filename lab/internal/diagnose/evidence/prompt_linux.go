@@ -1,8 +1,6 @@
 package evidence
 
 import (
-	"fmt"
-	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -17,20 +15,16 @@ func promptOf(pids []int) map[string]bool {
 		if err != nil {
 			continue
 		}
-		list, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-		for _, entry := range list[:min(len(list), maxUnfinished)] {
-			number, err := strconv.Atoi(entry.Name())
-			if err != nil {
-				continue
-			}
+		for number := range descriptorsOf(pid) {
 			file, err := unix.PidfdGetfd(process, number, 0)
 			if err != nil {
 				continue
 			}
 			on, err := unix.GetsockoptInt(file, unix.IPPROTO_TCP, unix.TCP_NODELAY)
 			unix.Close(file)
-			before, known := found[entry.Name()]
-			found[entry.Name()] = (before || !known) && (err != nil || on != 0)
+			name := strconv.Itoa(number)
+			before, known := found[name]
+			found[name] = (before || !known) && (err != nil || on != 0)
 		}
 		unix.Close(process)
 	}

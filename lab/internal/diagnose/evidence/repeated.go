@@ -75,10 +75,11 @@ func (r *repeats) of(number string) *descriptor {
 // socketAddress is an address as strace writes it, of IPv4 or IPv6.
 var socketAddress = regexp.MustCompile(`htons\((\d+)\).*?inet_(?:addr\(|pton\(AF_INET6, )"([0-9a-fA-F.:]+)"`)
 
-// count counts a name, of which a program may have any number.
-func count(names map[string]int64, name string) {
-	if _, known := names[name]; known || len(names) < maxSizes {
-		names[strings.Clone(name)]++
+// count counts what a program may have any number of: names, which are clones of a part of a
+// line, or sizes.
+func count[K comparable](counts map[K]int64, k K) {
+	if _, known := counts[k]; known || len(counts) < maxSizes {
+		counts[k]++
 	}
 }
 
@@ -109,7 +110,7 @@ func (r *repeats) call(name, args, result, after string, moved int64, began, end
 		// A name within a directory that is open may be one in any.
 		if near := strings.HasPrefix(path, "/") || name == "open" || number == "AT_FDCWD"; near && moved >= 0 && !strings.Contains(path, ".so") {
 			r.sum.opens++
-			count(r.opened, path)
+			count(r.opened, strings.Clone(path))
 		}
 	default:
 		if moved > 0 && askedOf(name, args) >= 0 {

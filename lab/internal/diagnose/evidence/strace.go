@@ -269,20 +269,14 @@ func (s *straceReader) scattered(name, args string, result int64) bool {
 
 // moved books a call that moves bytes, full when a larger buffer might have moved more.
 func (c *callTally) moved(result, asked int64, full bool) {
-	raise(c.asked, asked)
+	count(c.asked, asked)
 	if result < 0 {
 		return
 	}
-	raise(c.sizes, result)
+	count(c.sizes, result)
 	c.Bytes = plus(c.Bytes, result)
 	if result > 0 && full {
 		c.Full++
-	}
-}
-
-func raise(counts map[int64]int64, size int64) {
-	if _, known := counts[size]; known || len(counts) < maxSizes {
-		counts[size]++
 	}
 }
 
@@ -327,8 +321,8 @@ func mostFrequent(counts map[int64]int64) []Size {
 	return sizes[:min(len(sizes), keptSizes)]
 }
 
-// counts is the index, from 0, of the argument with the number of bytes to move.
-var counts = map[string]int{
+// sizeAt is the index, from 0, of the argument with the number of bytes to move.
+var sizeAt = map[string]int{
 	"read": 2, "write": 2, "pread64": 2, "pwrite64": 2,
 	"recvfrom": 2, "sendto": 2, "recv": 2, "send": 2,
 	"sendfile": 3, "sendfile64": 3, "splice": 4, "tee": 2, "copy_file_range": 4,
@@ -345,7 +339,7 @@ func askedOf(name, args string) int64 {
 	if vectors[name] {
 		return iovecBytes(args)
 	}
-	n, ok := counts[name]
+	n, ok := sizeAt[name]
 	if !ok {
 		return -1
 	}

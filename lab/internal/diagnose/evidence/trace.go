@@ -183,10 +183,12 @@ func isAside(frames []Frame) bool {
 	if first == "runtime.goexit" && len(frames) > 1 {
 		first = frames[len(frames)-2].Func
 	}
-	if first == "os/signal.loop" || strings.HasPrefix(first, "runtime.") && first != "runtime.main" {
-		return true
-	}
-	return isMeasuring(frames)
+	return isRuntimes(first) || isMeasuring(frames)
+}
+
+// isRuntimes reports whether goroutines that begin with a function are the runtime's own.
+func isRuntimes(first string) bool {
+	return first == "os/signal.loop" || strings.HasPrefix(first, "runtime.") && first != "runtime.main"
 }
 
 // isMeasuring reports whether a stack is that of a server that is asked for its
