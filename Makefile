@@ -8,13 +8,17 @@ ONCE := $(shell go list ./internal/policy ./internal/release)
 # Packages of the programs whose tests run it as it is built for use, or a browser, hours
 # of recorded noise or whole loads, or have one goroutine: under the race detector they would be
 # slow, or leave out most, and show little that others do not.
-WHOLE = $(shell go list ./cmd/... ./lab/... ./vet/... | grep -E '/(page|realtest|scenarios|report|stats|ownership|command|echobench|hls|tsmedia|rtpmedia|flvbody)$$')
+ASBUILT = page|realtest|scenarios|report|stats|ownership|command|echobench|hls|tsmedia|rtpmedia|flvbody
+# Those that stand on WebRTC, NATS or Raft, which take five minutes to compile for the race detector:
+# make race has them, before a release and after a change to what their goroutines share.
+LARGE = sluice/cmd/sluice|sluice/lab|cli|internal/relay|web|webrtc|cluster|transport|consensus|verify
+WHOLE = $(shell go list ./cmd/... ./lab/... ./vet/... | grep -E '/($(ASBUILT)|$(LARGE))$$')
 LIBRARY = $(filter-out $(ONCE),$(shell go list ./...))
 # The rest of all modules. Without GORACE each process that tests start takes a
 # second to end.
 PARTS = $(filter-out $(WHOLE) $(ONCE),$(shell go list $(PACKAGES)))
 # What takes minutes with the checks.
-SLOW = ./cmd/sluice/internal/relay ./aio . ./live
+SLOW = ./aio . ./live
 # What make check leaves out: they start programs, browsers and clusters.
 LONG = $(WHOLE) $(ONCE) $(shell go list ./lab/... | grep -E '/(cli|load|consensus|relay|echobench|evidence)$$')
 
@@ -23,11 +27,11 @@ LONG = $(WHOLE) $(ONCE) $(shell go list ./lab/... | grep -E '/(cli|load|consensu
 
 help:
 	@echo 'make test    everything that must pass: format, vet, staticcheck, cross-compilation,'
-	@echo '             the tests with -race and invariants, and those of the library plain, too'
+	@echo '             the tests with -race and invariants, those of the library and of large programs plain'
 	@echo 'make check   the inner loop, two minutes: format, vet, and the plain tests of what is quick'
 	@echo 'make long    what make test leaves out for its time: the mended forms of faulty programs'
 	@echo 'make protocols  each protocol in against each out, two minutes; writes docs/results/protocols.md'
-	@echo 'make race    the tests under the race detector'
+	@echo 'make race    all tests under the race detector; make test leaves some of the programs out'
 	@echo 'make lint    format, vet, staticcheck, sluicevet, shellcheck'
 	@echo 'make cross   compile and vet for the other systems'
 	@echo 'make emulated  tests of the library for 386, arm64 and s390x (big-endian), by emulation, half an hour'
@@ -59,7 +63,7 @@ test:
 	@scripts/lint.sh
 	@scripts/cross.sh
 	@GORACE=atexit_sleep_ms=0 $(call TEST,$(SLOW) $(PARTS)) -race -tags invariants -vet=off
-	@$(call TEST,$(filter %/realtest,$(WHOLE)) $(WHOLE) $(ONCE) $(LIBRARY)) -vet=off
+	@$(call TEST,$(filter %/realtest %/relay,$(WHOLE)) $(WHOLE) $(ONCE) $(LIBRARY)) -vet=off
 
 check:
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
@@ -83,7 +87,7 @@ protocols:
 	SLUICE_PROTOCOLS=update go test -count=1 -v -run 'TestProtocols$$' ./cmd/sluice/internal/relay/realtest
 
 race:
-	GORACE=atexit_sleep_ms=0 go test -count=1 -race $(PACKAGES)
+	GORACE=atexit_sleep_ms=0 go test -count=1 -timeout 25m -race -tags invariants -vet=off $(PACKAGES)
 
 lint:
 	@scripts/lint.sh
