@@ -2,7 +2,9 @@ package relay
 
 import (
 	"testing"
+	"time"
 
+	"github.com/sluice-go/sluice/internal/loopback"
 	"github.com/sluice-go/sluice/rtmp"
 )
 
@@ -79,5 +81,38 @@ func TestSourcesGoInNoCircle(t *testing.T) {
 	x := rtmpDial(t, a, "rtmp", "live")
 	if code := rtmpRefusal(x.c.Play("s?wait=1")); code != rtmp.PlayStreamNotFound {
 		t.Fatalf("a viewer is refused with %q", code)
+	}
+}
+
+// A server that pushes a stream to another, and would pull it from there, does not get its own
+// frames back.
+func TestPushedStreamsGoInNoCircle(t *testing.T) {
+	for _, scheme := range []string{"rtmp", "http"} {
+		t.Run(scheme, func(t *testing.T) {
+			at := loopback.Free(t)
+			b := rtmpServeWith(t, func(c *relayConfig) { c.RTMP, c.Grace = at, time.Minute }, nil)
+			push := pushing(t, &relayLog{}, "live/*=rtmp://"+at+"/live/*")
+			a := rtmpServeWith(t, nil, func(s *Server) {
+				push(s)
+				edgeFast(t, edgeAddress(b, scheme))(s)
+			})
+			p := rtmpPush(t, a, "rtmp", "live", "s")
+			if err := p.send(rtmpClip()[:20]); err != nil {
+				t.Fatal(err)
+			}
+			rtmpUntil(t, "it is pushed", func() bool {
+				st, ok := b.host.Hub.Stream("live/s")
+				return ok && st.Stats().FramesIn >= 20
+			})
+			p.conn.Close()
+			rtmpUntil(t, "the stream is over where it was published", func() bool {
+				_, ok := a.host.Hub.Stream("live/s")
+				return !ok
+			})
+			x := rtmpDial(t, a, "rtmp", "live")
+			if code := rtmpRefusal(x.c.Play("s")); code != rtmp.PlayStreamNotFound {
+				t.Errorf("a viewer is refused with %q", code)
+			}
+		})
 	}
 }

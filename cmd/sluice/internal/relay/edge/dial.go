@@ -70,7 +70,7 @@ type response struct {
 	status int
 	body   *sluice.BufReader // transferred
 	length int64             // as package flvbody has it
-	via    Path              // that the stream has come
+	via    Way               // that the stream has come
 	again  bool              // a read that has timed out can be repeated
 	close  func()            // ends the connection
 }
@@ -93,7 +93,7 @@ func (p *Puller) get(req *http.Request) (*response, error) {
 	if err != nil {
 		return nil, dialtls.Explain(err)
 	}
-	r := &response{status: resp.StatusCode, body: sluice.NewBufReader(resp.Body), length: flvbody.ToTheEnd, via: PathOfHeader(resp.Header.Values("Via")), close: func() { resp.Body.Close() }}
+	r := &response{status: resp.StatusCode, body: sluice.NewBufReader(resp.Body), length: flvbody.ToTheEnd, via: WayOfHeader(resp.Header.Values("Via")), close: func() { resp.Body.Close() }}
 	if resp.ContentLength >= 0 {
 		r.length = resp.ContentLength
 	}
@@ -166,7 +166,7 @@ func (p *Puller) getPlain(req *http.Request) (r *response, redirection *http.Res
 	case length < 0:
 		length = flvbody.ToTheEnd
 	}
-	return &response{status: resp.StatusCode, body: raw, length: length, via: PathOfHeader(resp.Header.Values("Via")), again: true, close: end}, nil, nil
+	return &response{status: resp.StatusCode, body: raw, length: length, via: WayOfHeader(resp.Header.Values("Via")), again: true, close: end}, nil, nil
 }
 
 // exchange writes a request and reads the header of its answer. The reader has what came

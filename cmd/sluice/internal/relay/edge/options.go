@@ -34,7 +34,7 @@ type Resuming interface {
 
 // A Routed is a Sink that is given the servers that the stream comes through, before the
 // first frame of each connection.
-type Routed interface{ Through(Path) }
+type Routed interface{ Through(Way) }
 
 // Local is the server that streams are pulled for.
 type Local interface {

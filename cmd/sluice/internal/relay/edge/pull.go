@@ -3,6 +3,7 @@ package edge
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -29,6 +30,7 @@ func (p *Puller) Pull(ctx context.Context, stream string, path Path) error {
 	if !path.admits(p.options.ID) {
 		return fmt.Errorf("%w: %v", ErrLoop, path)
 	}
+	path = append(slices.Clone(path), p.options.ID)
 	for {
 		q, leaving, err := p.join(stream, path)
 		if err != nil {
@@ -51,7 +53,8 @@ func (p *Puller) Pull(ctx context.Context, stream string, path Path) error {
 }
 
 // join returns the pull of the stream, starting one if there is none, and reports
-// whether it is about to end.
+// whether it is about to end. The pull asks by the shortest path: any client can claim one
+// that the origin refuses for its length, and this must not be the answer to others.
 func (p *Puller) join(stream string, path Path) (q *pulling, leaving bool, err error) {
 	now := time.Now()
 	p.mu.Lock()
@@ -60,10 +63,12 @@ func (p *Puller) join(stream string, path Path) (q *pulling, leaving bool, err e
 		return nil, false, ErrClosed
 	}
 	if r, ok := p.refused[stream]; ok {
-		if now.Before(r.until) {
+		switch {
+		case !now.Before(r.until):
+			delete(p.refused, stream)
+		case len(path) > r.passed:
 			return nil, false, r.err
 		}
-		delete(p.refused, stream)
 	}
 	q = p.pulls[stream]
 	if q == nil {
@@ -74,6 +79,9 @@ func (p *Puller) join(stream string, path Path) (q *pulling, leaving bool, err e
 		p.pulls[stream] = q
 		p.begun.Add(1)
 		p.running.Go(q.run)
+	}
+	if len(path) < len(q.path) {
+		q.path = path
 	}
 	q.asked = now
 	return q, q.leaving, nil

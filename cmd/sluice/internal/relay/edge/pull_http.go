@@ -20,7 +20,7 @@ func (q *pulling) pullHTTP(ctx context.Context, deliver func(live.Frame) error) 
 	if err != nil {
 		return fmt.Errorf("edge: %w", err)
 	}
-	req.Header.Set("Via", q.path.Header(ViaHTTP))
+	req.Header.Set("Via", q.asks.Header(ViaHTTP))
 	req.Header.Set("User-Agent", player)
 	resp, err := q.puller.get(req)
 	if err != nil {

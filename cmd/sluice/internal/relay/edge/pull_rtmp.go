@@ -41,7 +41,7 @@ func (q *pulling) pullRTMP(ctx context.Context, deliver func(live.Frame) error) 
 	if err := c.ClientHandshake(); err != nil {
 		return fmt.Errorf("edge: %w", err)
 	}
-	if err := c.Connect(rtmp.ConnectOptions{App: app, TCURL: tcURL, FlashVer: q.path.FlashVer(player)}); err != nil {
+	if err := c.Connect(rtmp.ConnectOptions{App: app, TCURL: tcURL, FlashVer: q.asks.FlashVer(player)}); err != nil {
 		return refused(err, false)
 	}
 	if err := c.Play(name); err != nil {
@@ -109,7 +109,7 @@ func (q *pulling) status(m rtmp.Message) error {
 	}
 	switch code {
 	case StatusVia:
-		return q.comes(pathOfNames(description))
+		return q.comes(Way(pathOfNames(description)))
 	case rtmp.PlayStreamNotFound:
 		return fmt.Errorf("%w: %s", ErrNotFound, description)
 	case "NetStream.Play.UnpublishNotify", "NetStream.Play.Stop", "NetStream.Play.Complete":

@@ -470,6 +470,68 @@ func TestCirclesAreCutOff(t *testing.T) {
 	}
 }
 
+// What a viewer says of the servers that its request has passed may be false. It must not
+// matter to others: not when they join its pull, nor for as long as its refusal is kept.
+func TestALongPathDeniesAStreamToNoOther(t *testing.T) {
+	far := make(Path, maxHops-1) // this server is the last that it admits
+	for i := range far {
+		far[i] = NewID()
+	}
+	ways(t, func(t *testing.T, serve func(*source, *testing.T) string) {
+		asked, refuse := make(chan struct{}), make(chan struct{})
+		s := &source{deliver: forever}
+		s.answer = func(n int64) string {
+			if n == 1 {
+				close(asked)
+				<-refuse
+			}
+			if len(s.path.Load().(Path)) >= maxHops {
+				return missing
+			}
+			return ""
+		}
+		p := newPuller(t, serve(s, t), &local{}, func(o *Options) { o.Refuse = time.Hour })
+		long := make(chan error, 1)
+		go func() { long <- p.Pull(context.Background(), "live/s", far) }()
+		<-asked
+		own := make(chan error, 1)
+		go func() { own <- p.Pull(context.Background(), "live/s", nil) }()
+		until(t, "the other request has joined", func() bool {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return len(p.pulls["live/s"].path) == 1
+		})
+		close(refuse)
+		if err := <-own; err != nil {
+			t.Errorf("joined: %v", err)
+		}
+		if err := <-long; err != nil {
+			t.Errorf("with the stream there: %v", err)
+		}
+	})
+	ways(t, func(t *testing.T, serve func(*source, *testing.T) string) {
+		s := &source{deliver: forever}
+		s.answer = func(int64) string {
+			if len(s.path.Load().(Path)) >= maxHops {
+				return missing
+			}
+			return ""
+		}
+		p := newPuller(t, serve(s, t), &local{}, func(o *Options) { o.Refuse = time.Hour })
+		for range 3 {
+			if err := p.Pull(context.Background(), "live/s", far); !errors.Is(err, ErrNotFound) {
+				t.Errorf("a path that is too long: %v", err)
+			}
+		}
+		if n := s.asked.Load(); n != 1 {
+			t.Errorf("the origin was asked %d times", n)
+		}
+		if err := pull(t, p, "live/s"); err != nil {
+			t.Errorf("after its refusal: %v", err)
+		}
+	})
+}
+
 func TestStreamThatIsHereAlready(t *testing.T) {
 	s := &source{answer: yes, deliver: forever}
 	l := &local{busy: live.ErrBusy}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,9 +37,12 @@ type Puller struct {
 	begun, failed, reconnects atomic.Int64
 }
 
+// A refusal holds for requests that have passed as many servers as the refused one, or more:
+// it may have been refused for that.
 type refusal struct {
-	err   error
-	until time.Time
+	err    error
+	passed int
+	until  time.Time
 }
 
 // ID returns this server's name in paths.
@@ -86,7 +88,7 @@ func (p *Puller) over(q *pulling, refuse error) {
 		}
 	}
 	if len(p.refused) < maxRefusals {
-		p.refused[q.stream] = refusal{err: refuse, until: now.Add(p.options.Refuse)}
+		p.refused[q.stream] = refusal{err: refuse, passed: len(q.asks) - 1, until: now.Add(p.options.Refuse)}
 	}
 }
 
@@ -102,11 +104,11 @@ func (p *Puller) Stats() Stats {
 type pulling struct {
 	puller *Puller
 	stream string
-	path   Path // with this server
 	log    *slog.Logger
 
 	// Under the puller's lock.
 	asked   time.Time // of the latest request for it
+	path    Path      // the shortest of those of its requests, with this server
 	leaving bool      // it is about to end
 
 	ready chan struct{} // closed when there is a frame, or there will be none
@@ -116,8 +118,9 @@ type pulling struct {
 
 	// Of the goroutine that runs the pull.
 	from     *Origin                                 // that is asked
+	asks     Path                                    // by which it is
 	answered time.Time                               // when it did
-	way      Path                                    // that the stream comes, as it says
+	way      Way                                     // that the stream comes, as it says
 	again    atomic.Pointer[context.CancelCauseFunc] // ends the connection that there is
 	sink     Sink                                    // nil before the first frame
 	latest   time.Time                               // of the latest frame
@@ -127,12 +130,28 @@ func newPulling(p *Puller, stream string, path Path) *pulling {
 	return &pulling{
 		puller: p,
 		stream: stream,
-		path:   append(slices.Clone(path), p.options.ID),
+		path:   path,
 		log:    p.options.Logger.With("stream", stream),
 		ready:  make(chan struct{}),
 		gone:   make(chan struct{}),
 		hurry:  make(chan struct{}, 1),
 	}
+}
+
+// request takes the path by which the next round asks.
+func (q *pulling) request() {
+	q.puller.mu.Lock()
+	defer q.puller.mu.Unlock()
+	q.asks = q.path
+}
+
+// shorter reports, for a pull that was refused, whether a request has joined it since that has
+// passed fewer servers: the origins have not answered that one. Otherwise the pull is about to end.
+func (q *pulling) shorter() bool {
+	q.puller.mu.Lock()
+	defer q.puller.mu.Unlock()
+	q.leaving = len(q.path) >= len(q.asks)
+	return !q.leaving
 }
 
 // Again makes the pull of a stream, if there is one, connect again: the stream is

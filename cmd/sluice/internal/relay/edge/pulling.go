@@ -46,6 +46,8 @@ func (q *pulling) keep(ctx context.Context, end context.CancelCauseFunc) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
+		case q.sink == nil && q.shorter():
+			continue
 		case q.sink == nil, final(err):
 			return err
 		case q.sinkErr() != nil:
@@ -96,6 +98,7 @@ func final(err error) bool {
 // why that ended. When none has, it returns the answer of an origin that was
 // reached, or else a connection error.
 func (q *pulling) round(ctx context.Context, end context.CancelCauseFunc) error {
+	q.request()
 	p := q.puller
 	p.mu.Lock()
 	origins := p.options.Origins
@@ -187,7 +190,7 @@ func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc
 
 // comes takes the servers that an origin's stream comes through. With this one among them
 // the origin has what it got from here, and no more: its frames would go round in a circle.
-func (q *pulling) comes(way Path) error {
+func (q *pulling) comes(way Way) error {
 	if q.puller.options.Locate == nil && way.Has(q.puller.options.ID) {
 		return fmt.Errorf("%w: what it has comes from this server", ErrNotFound)
 	}

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"slices"
 	"strings"
@@ -80,27 +81,44 @@ func (p Path) Header(protocol string) string {
 	return strings.Join(hops, ", ")
 }
 
-// Via returns the path of a stream that the server of this name sends out, and that has come
-// to it by p: the name goes first, as in a response's Via header.
-func (p Path) Via(id string) Path {
-	way := Path{}.add(id)
-	for _, id := range p {
-		way = way.add(id)
-	}
-	return way
+// alias is a server's name in answers, which go to any client. From its name a client could
+// make requests that the server, and the servers that pull from it, refuse as circles.
+func alias(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return idPrefix + hex.EncodeToString(sum[:8])
 }
 
-// Has reports whether the server of this name is on p.
-func (p Path) Has(id string) bool { return slices.Contains(p, id) }
+// A Way is the list of the servers that a stream comes through, the nearest first, by their
+// aliases: as in a response's Via header.
+type Way Path
+
+// Via returns the way of a stream that the server of this name sends out, and that has come
+// to it by w.
+func (w Way) Via(id string) Way {
+	via := Path{}.add(alias(id))
+	for _, id := range w {
+		via = via.add(id)
+	}
+	return Way(via)
+}
+
+// Has reports whether the server of this name is on w.
+func (w Way) Has(id string) bool { return slices.Contains(w, alias(id)) }
+
+// Header is w as the value of a Via header of a protocol.
+func (w Way) Header(protocol string) string { return Path(w).Header(protocol) }
+
+// WayOfHeader reads the way out of the values of Via headers.
+func WayOfHeader(via []string) Way { return Way(PathOfHeader(via)) }
 
 // StatusVia is the code of an RTMP status by which a server names to another one, in the
 // description, the servers that a stream comes through.
 const StatusVia = "Sluice.Stream.Via"
 
-// Names is p as StatusVia has it.
-func (p Path) Names() string { return strings.Join(p, " ") }
+// Names is w as StatusVia has it.
+func (w Way) Names() string { return strings.Join(w, " ") }
 
-// pathOfNames reads what Names writes.
+// pathOfNames reads names with spaces between them.
 func pathOfNames(text string) Path {
 	var p Path
 	for id := range strings.FieldsSeq(text) {
@@ -111,7 +129,7 @@ func pathOfNames(text string) Path {
 
 // FlashVer is p as RTMP's connect has it, behind the name of a program.
 func (p Path) FlashVer(program string) string {
-	return program + viaIn + p.Names() + ")"
+	return program + viaIn + strings.Join(p, " ") + ")"
 }
 
 // Comes reports whether the server of this name is on p, and whether as the last only: what

@@ -239,7 +239,7 @@ func (p *pulled) Publish(f live.Frame) error {
 }
 
 // Through implements edge.Routed.
-func (p *pulled) Through(way edge.Path) { p.origin.host.ComesThrough(p.publisher, way) }
+func (p *pulled) Through(way edge.Way) { p.origin.host.ComesThrough(p.publisher, way) }
 
 // Err returns why the stream is not the pull's any more, or nil.
 func (p *pulled) Err() error { return p.publisher.Err() }

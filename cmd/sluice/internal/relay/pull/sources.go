@@ -68,7 +68,7 @@ func (p *sourced) Publish(f live.Frame) error {
 }
 
 // Through implements source.Sink.
-func (p *sourced) Through(way edge.Path) { p.host.ComesThrough(p.publisher, way) }
+func (p *sourced) Through(way edge.Way) { p.host.ComesThrough(p.publisher, way) }
 
 // Resume implements source.Sink.
 func (p *sourced) Resume() { p.publisher.Resume() }

@@ -53,7 +53,7 @@ type client struct {
 // ctx is done. publish takes the payload, leftOut what a track is that is left out and why,
 // through the servers that the stream comes through.
 // The connection must have played by start.
-func pull(ctx context.Context, s *Source, o *Options, publish func(live.Frame) error, leftOut func(what string), through func(edge.Path)) error {
+func pull(ctx context.Context, s *Source, o *Options, publish func(live.Frame) error, leftOut func(what string), through func(edge.Way)) error {
 	if s.srt != nil {
 		return pullSRT(ctx, s, o, publish, leftOut)
 	}
@@ -73,7 +73,7 @@ func pull(ctx context.Context, s *Source, o *Options, publish func(live.Frame) e
 }
 
 // connect is pull of one server. starting ends when the connection must have played.
-func connect(ctx, starting context.Context, s *Source, o *Options, publish func(live.Frame) error, leftOut func(what string), through func(edge.Path)) error {
+func connect(ctx, starting context.Context, s *Source, o *Options, publish func(live.Frame) error, leftOut func(what string), through func(edge.Way)) error {
 	socket, err := (&net.Dialer{}).DialContext(starting, "tcp", s.host)
 	if err != nil {
 		return fmt.Errorf("source: %w", err)
@@ -109,7 +109,7 @@ func connect(ctx, starting context.Context, s *Source, o *Options, publish func(
 }
 
 // begin makes the requests up to PLAY.
-func (c *client) begin(o *Options, publish func(live.Frame) error, leftOut func(what string), through func(edge.Path)) error {
+func (c *client) begin(o *Options, publish func(live.Frame) error, leftOut func(what string), through func(edge.Way)) error {
 	head := rtsp.Header{{Name: "Accept", Value: "application/sdp"}}
 	if o.ID != "" {
 		head.Add("Via", edge.Path{o.ID}.Header(edge.ViaRTSP)) // RFC 2326, section 12.43
@@ -119,7 +119,7 @@ func (c *client) begin(o *Options, publish func(live.Frame) error, leftOut func(
 		return err
 	}
 	defer resp.Release()
-	way := edge.PathOfHeader(resp.Header.Values("Via"))
+	way := edge.WayOfHeader(resp.Header.Values("Via"))
 	if way.Has(o.ID) {
 		return fmt.Errorf("%w: what it has comes from this server", ErrRefused)
 	}

@@ -99,7 +99,7 @@ func TestSessionsAreKeptAliveAsCamerasWantIt(t *testing.T) {
 	err = pull(ctx, s, &Options{Alloc: mem.Default(), MaxFrame: 1 << 20, Start: 30 * time.Second, Idle: 30 * time.Second}, func(f live.Frame) error {
 		f.Payload.Release()
 		return nil
-	}, nil, func(edge.Path) {})
+	}, nil, func(edge.Way) {})
 	if errors.Is(err, ErrRefused) {
 		t.Error(err)
 	}

@@ -108,9 +108,9 @@ type output struct {
 	source *Source
 	sink   Sink // nil before the first frame
 	latest time.Time
-	again  bool      // the next frame is the first of a new connection
-	left   []string  // tracks of this connection that are left out
-	way    edge.Path // of this connection
+	again  bool     // the next frame is the first of a new connection
+	left   []string // tracks of this connection that are left out
+	way    edge.Way // of this connection
 	log    *slog.Logger
 }
 
@@ -130,7 +130,7 @@ func (x *output) leftOut(what string) {
 }
 
 // through takes the servers that the stream comes through on this connection.
-func (x *output) through(way edge.Path) { x.way = way }
+func (x *output) through(way edge.Way) { x.way = way }
 
 func (x *output) publish(f live.Frame) error {
 	if x.sink == nil {

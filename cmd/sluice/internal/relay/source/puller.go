@@ -25,7 +25,7 @@ type Sink interface {
 	// start at another value.
 	Resume()
 	// Through gives the servers that the stream comes through, as far as the source says.
-	Through(edge.Path)
+	Through(edge.Way)
 	// LeftOut says what tracks of the source are left out, and why.
 	LeftOut(tracks []string)
 	Close()

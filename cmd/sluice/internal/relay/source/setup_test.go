@@ -111,7 +111,7 @@ func pulledFrom(t *testing.T, address string) (frames int, left []string, err er
 			cancel()
 		}
 		return nil
-	}, func(what string) { left = append(left, what) }, func(edge.Path) {})
+	}, func(what string) { left = append(left, what) }, func(edge.Way) {})
 	return frames, left, err
 }
 
