@@ -33,6 +33,7 @@ type Conn[S any] struct {
 	paused  bool
 	calling bool // Open, Data, Buf or Ended is under way
 	ended   bool // the peer has ended its side, and Ended wants to go on
+	shut    bool // CloseWrite has ended this side
 	came    bool // bytes have come
 }
 
@@ -72,6 +73,8 @@ type callbacks[S any] struct {
 type (
 	flushed[S any] Conn[S] // what the pace had waiting is written
 	drained[S any] Conn[S] // everything is written, the end of the connection too
+	halved[S any]  Conn[S] // CloseWrite
+	over[S any]    Conn[S] // both sides have ended, and everything is written
 	closing[S any] Conn[S] // Close, or the reason in Error
 	woken[S any]   Conn[S] // the handshake is over, or wants more
 )
@@ -245,11 +248,26 @@ func (c *Conn[S]) stop(err error) {
 			c.ended, c.calling = true, true
 			err = c.loop.calls.ended(c)
 			if c.calling = false; err == nil {
+				c.endBoth()
 				return
 			}
 		}
 	}
 	c.finish(err)
+}
+
+// endBoth closes the connection when both sides have ended and everything is written: it
+// serves nothing then, and would keep its descriptor. It is not as in Close, since a slow
+// peer may take longer for the rest than that waits.
+func (c *Conn[S]) endBoth() {
+	if !c.ended || !c.shut || c.phase != serves {
+		return
+	}
+	if err := c.loop.watcher.driver.Submit(c.name[0], op.Request{
+		Kind: op.Flush, Ctx: (*over[S])(c), Deadline: timeLimit(c.loop.calls.write),
+	}); err != nil {
+		c.end(err)
+	}
 }
 
 // flushed goes on when the writes of the connection on are out, which paces c or did

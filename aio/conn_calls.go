@@ -102,13 +102,20 @@ func (c *Conn[S]) Queued() int { return c.held() }
 
 // CloseWrite ends the sending side when all that was written before is sent: the peer
 // sees the end of the stream (over TLS: close_notify) and can still send. It returns at
-// once. A later Write is not sent, and closes the connection. A connection of the program's own type
+// once. When the peer has ended too, and all is sent, the connection is closed with io.EOF.
+// A later Write is not sent, and closes the connection. A connection of the program's own type
 // without CloseWrite is closed with ErrUnsupported.
 func (c *Conn[S]) CloseWrite() error {
+	var err error
 	if c.secure != nil {
-		return c.secure.session.CloseWrite()
+		err = c.secure.session.CloseWrite()
+	} else {
+		err = c.submit(op.Request{Kind: op.EndWrites, Quiet: true})
 	}
-	return c.submit(op.Request{Kind: op.EndWrites, Quiet: true})
+	if err == nil {
+		_ = c.loop.watcher.driver.Post((*halved[S])(c), nil, nil)
+	}
+	return err
 }
 
 // Close closes the connection when all queued bytes are sent, after WriteTimeout at the

@@ -218,6 +218,70 @@ func TestHalfClose(t *testing.T) {
 	})
 }
 
+// A connection that both sides have ended serves nothing: it is closed with io.EOF, when
+// all is written, in whichever order they have ended and also when CloseWrite is called in
+// Ended. One that is never closed keeps a descriptor for ever.
+func TestConnsThatBothSidesHaveEndedAreClosed(t *testing.T) {
+	eachKind(t, func(t *testing.T, config *tls.Config, o aio.Options) {
+		const size = 4 << 20
+		closed, ended := make(closings, 1), make(chan *aio.Conn[string], 1)
+		answer := func(c *aio.Conn[string]) error {
+			_, err := c.Write(make([]byte, size))
+			return errors.Join(err, c.CloseWrite())
+		}
+		h := &aio.ConnHandler[string]{
+			TLS: config,
+			Data: func(c *aio.Conn[string], p []byte) error {
+				if c.State += string(p); c.State == "before" {
+					return answer(c)
+				}
+				return nil
+			},
+			Ended: func(c *aio.Conn[string]) error {
+				if c.State == "within" {
+					return answer(c)
+				}
+				ended <- c
+				return nil
+			},
+			Closed: func(_ *aio.Conn[string], reason error) { closed <- reason },
+		}
+		s := serveConns(t, h, aio.Server{Options: o})
+		for _, when := range []string{"before", "within", "after"} {
+			client := s.dial()
+			if _, err := io.WriteString(client, when); err != nil {
+				t.Fatal(err)
+			}
+			hear := func() {
+				if n, err := io.Copy(io.Discard, client); n != size || err != nil {
+					t.Errorf("%s: the client reads %d bytes, %v", when, n, err)
+				}
+			}
+			if when == "before" {
+				hear()
+			}
+			if err := client.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+				t.Fatal(err)
+			}
+			if when != "within" {
+				if c := <-ended; when == "after" {
+					if err := answer(c); err != nil { // of another goroutine
+						t.Error(err)
+					}
+				}
+			}
+			if when != "before" {
+				hear()
+			}
+			if err := closed.wait(t); err != io.EOF {
+				t.Errorf("%s: the reason is %v", when, err)
+			}
+			client.Close()
+		}
+		s.end()
+	})
+}
+
 // An error of Ended closes the connection, and an io.EOF of Data is not the peer's end.
 func TestErrorsOfEnded(t *testing.T) {
 	eachKind(t, func(t *testing.T, config *tls.Config, o aio.Options) {

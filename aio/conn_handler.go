@@ -3,6 +3,7 @@ package aio
 import (
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -50,8 +51,8 @@ type ConnHandler[S any] struct {
 	Buf func(c *Conn[S], b mem.Buf) error
 	// Ended is called when the peer has ended its side (io.EOF; over TLS: close_notify),
 	// after its last bytes. When it returns nil, the connection can still be written to,
-	// until Close; nothing is read from it any more, and IdleTimeout does not apply. Its
-	// error, or io.EOF when Ended is nil, closes the connection.
+	// until Close or CloseWrite; nothing is read from it any more, and IdleTimeout does not
+	// apply. Its error, or io.EOF when Ended is nil, closes the connection.
 	Ended func(c *Conn[S]) error
 	// Closed is called once for each connection for which Open was, or would have been,
 	// with the reason: io.EOF when the peer has ended; net.ErrClosed after Close;
@@ -82,8 +83,8 @@ type ConnHandler[S any] struct {
 	// with ErrDeadline. 0 is no limit. Conn.SetIdleTimeout sets that of one.
 	IdleTimeout time.Duration
 	// WriteTimeout is how long what waits for the peer may take to go out while the peer
-	// is not read from because of it, or after Close: then the connection is closed, in
-	// the first case with ErrDeadline. 0 is no limit, and DefaultGrace after Close. What is
+	// is not read from because of it, or both sides have ended, or after Close: then the
+	// connection is closed, before Close with ErrDeadline. 0 is no limit, and DefaultGrace after Close. What is
 	// pushed to a peer that says nothing is bounded by IdleTimeout and Options.QueueLimit: set
 	// both where others fill its queue, or a peer that stands still keeps it.
 	WriteTimeout time.Duration
@@ -176,6 +177,15 @@ func (h *ConnHandler[S]) Completed(_ *Watcher, r *OpResult) {
 		(*Conn[S])(c).flushed(r.Conn, r.Error)
 	case *drained[S]:
 		(*Conn[S])(c).end(c.reason)
+	case *halved[S]:
+		(*Conn[S])(c).shut = true
+		(*Conn[S])(c).endBoth()
+	case *over[S]:
+		if r.Error != nil {
+			(*Conn[S])(c).broken(r.Error)
+		} else {
+			(*Conn[S])(c).finish(io.EOF)
+		}
 	case *closing[S]:
 		switch r.Error {
 		case nil:

@@ -77,7 +77,6 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 // side is the state of a connection, of a client or to the server.
 type side struct {
 	other *link // nil until the server is there
-	said  bool  // it has ended its sending side
 	ended bool
 }
 
@@ -97,12 +96,8 @@ func (g *gateway) handler(config *tls.Config) *aio.ConnHandler[side] {
 		Buf: func(c *link, b mem.Buf) error {
 			return c.State.other.WriteBuf(b) //sluice:moved
 		},
-		Ended: func(c *link) error {
-			if c.State.said = true; c.State.other.State.said {
-				return io.EOF
-			}
-			return c.State.other.CloseWrite()
-		},
+		// When both have ended, both are closed.
+		Ended: func(c *link) error { return c.State.other.CloseWrite() },
 		Closed: func(c *link, reason error) {
 			c.State.ended = true
 			if c.State.other != nil {
