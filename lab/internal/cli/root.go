@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"strconv"
 	"strings"
@@ -19,9 +20,13 @@ func (a App) Main(args []string) int {
 	a.args = args
 	root := a.root()
 	root.SetArgs(args)
-	root.SetOut(a.Stdout)
+	help := &keptError{to: a.Stdout}
+	root.SetOut(help)
 	root.SetErr(a.Stderr)
 	err := root.Execute()
+	if help.err != nil {
+		err = fail(help.err)
+	}
 	if err == nil {
 		return ExitOK
 	}
@@ -35,6 +40,20 @@ func (a App) Main(args []string) int {
 	}
 	fmt.Fprintf(a.Stderr, "lab: %s\n", document.OneLine(text))
 	return code
+}
+
+// A keptError keeps the first error of a writer: cobra asks for none when it prints its help. Data is borrowed.
+type keptError struct {
+	to  io.Writer
+	err error
+}
+
+func (k *keptError) Write(data []byte) (int, error) {
+	n, err := k.to.Write(data)
+	if k.err == nil {
+		k.err = err
+	}
+	return n, err
 }
 
 func (a App) root() *cobra.Command {

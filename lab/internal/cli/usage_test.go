@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 )
@@ -236,6 +237,20 @@ func TestHelpHasOneExampleEach(t *testing.T) {
 	for _, want := range []string{"Exit codes: 0", "--engine", "--pprof", "unix:"} {
 		if !strings.Contains(p.stdout.String(), want) {
 			t.Errorf("the help of echo does not mention %s", want)
+		}
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left\non device") }
+
+func TestHelpThatCannotBePrintedFails(t *testing.T) {
+	for _, line := range []string{"", "--help", "help", "help bench", "bench --help", "sink verify --help", "--version"} {
+		var errs bytes.Buffer
+		exit := (App{Stdout: fullDisk{}, Stderr: &errs}).Main(strings.Fields(line))
+		if want := "lab: no space left on device\n"; exit != ExitFailure || errs.String() != want {
+			t.Errorf("%q: exit code %d, %q", line, exit, errs.String())
 		}
 	}
 }

@@ -12,9 +12,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/arch/x86/x86asm"
+
+	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
 // Memory that several processors write shows in where threads stand when they are
@@ -43,19 +46,41 @@ const (
 // fewProcessors is how many processors a program must use before they can get in each other's way.
 const fewProcessors = 1.2
 
-// sharingOf looks at the process pid for as long as each, unless e says that it uses too little. It
-// writes into dir.
+// usesSeveral reports whether a program uses several processors at a time: by its goroutines that ran where those were
+// seen, else by how long its threads ran, or waited for a processor. Of a Go program the threads say too much where
+// others have the processors: the runtime gives the work of one that waits to the next, and both wait then.
+func usesSeveral(w *Waits, wanted, took time.Duration) bool {
+	if w != nil {
+		return w.Running >= fewProcessors
+	}
+	return wanted.Seconds() >= fewProcessors*took.Seconds()
+}
+
+// sharingOf looks at the process pid for as long as each, and returns nothing shared when neither then nor in e it
+// used several processors: it may have begun its work since. It writes into dir.
 func sharingOf(ctx context.Context, pid int, dir string, each time.Duration, e *Evidence) (*Sharing, string, error) {
 	if runtime.GOARCH != "amd64" {
 		return nil, "", missing("instructions of %s are not decoded", runtime.GOARCH)
 	}
-	if wanted := e.CPUTime + e.Queued; e.Took > 0 && e.Saw(ToolProc) && wanted.Seconds() < fewProcessors*e.Took.Seconds() {
-		return &Sharing{}, "not needed: the program does not use two processors at a time", nil
-	}
+	each = min(each, sharingFor)
 	data := filepath.Join(dir, "sharing.data")
-	err := perfRecord(ctx, pid, data, min(each, sharingFor), "-e", "cpu-clock:u", "-F", strconv.Itoa(sharingRate), "--user-regs="+registers)
+	var looking sync.WaitGroup
+	var waits *Waits
+	if e.Go != "" {
+		looking.Go(func() { waits, _ = sampleGoroutines(ctx, pid, each) }) // nil where they cannot be read
+	}
+	before, unread := proc.Read(pid)
+	began := time.Now()
+	err := perfRecord(ctx, pid, data, each, "-e", "cpu-clock:u", "-F", strconv.Itoa(sharingRate), "--user-regs="+registers)
+	after, ended := proc.Read(pid)
+	took := time.Since(began)
+	looking.Wait()
 	if err != nil {
 		return nil, "", err
+	}
+	if spent := before.To(after); unread == nil && ended == nil && spent.Queued != nil && e.Saw(ToolProc) &&
+		!usesSeveral(waits, spent.CPU+*spent.Queued, took) && !usesSeveral(e.Waits, e.CPUTime+e.Queued, e.Took) {
+		return &Sharing{}, "not needed: the program does not use two processors at a time", nil
 	}
 	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
 	if err != nil {
