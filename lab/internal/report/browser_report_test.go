@@ -286,6 +286,33 @@ func TestTheReportInABrowser(t *testing.T) {
 	}
 }
 
+// A phone has little room for a table, and a number in two lines reads as two.
+func TestNumbersOfAComparisonStayInOneLineOnAPhone(t *testing.T) {
+	parent := chromium(t)
+	old, later := opened(t, "old.json", loadFixture(1, 1, 1)), opened(t, "new.json", loadFixture(1, 1, 1))
+	c := mustCompare(t, old, later, Options{})
+	for i := range c.Changes {
+		c.Changes[i].Old, c.Changes[i].New, c.Changes[i].Ratio = 141_000, 557_000_000, nil
+	}
+	path := filepath.Join(t.TempDir(), "report.html")
+	var text bytes.Buffer
+	if err := WriteReport(&text, []*Result{old, later}, c); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := show(t, parent, path, look{"phone", 390, "light", "", true})
+	b.fits()
+	if broken := value[[]string](b, `[...document.querySelectorAll("table.compare td")].filter((e) => {
+		const all = document.createRange();
+		all.selectNodeContents(e);
+		return /^[\d.,]+$/.test(e.textContent) && new Set([...all.getClientRects()].map((r) => r.top)).size > 1;
+	}).map((e) => e.textContent)`); len(broken) > 0 {
+		t.Errorf("in several lines: %q", broken)
+	}
+}
+
 func TestAFlameGraphIsGoneInto(t *testing.T) {
 	parent := chromium(t)
 	path := filepath.Join(t.TempDir(), "report.html")

@@ -398,7 +398,7 @@ func single(before, after, least float64) stats.Verdict {
 func (c *Comparison) Items() []document.Item {
 	items := []document.Item{
 		document.Say(fmt.Sprintf("old %s, new %s: ratios are new to old", c.Old, c.New)),
-		document.Note(fmt.Sprintf("~ is no difference beyond noise; at least %.3g %%, and surer the more figures there are", c.AtLeast*100)),
+		document.Note("~ is no difference beyond noise; at least " + c.leasts() + ", and surer the more figures there are"),
 	}
 	for _, d := range c.Doubts {
 		items = append(items, document.Fault("COMPARED ALL THE SAME", d))
@@ -429,6 +429,27 @@ func (c *Comparison) Items() []document.Item {
 		&document.Fold{Title: "What counts as a difference", Items: []document.Item{document.Say(c.Rule)}})
 }
 
+// leasts says by how much figures have to differ, and names those for which it is another number than for all.
+func (c *Comparison) leasts() string {
+	text := fmt.Sprintf("%.3g %%", c.AtLeast*100)
+	var apart []float64
+	of := map[float64][]string{}
+	for i := range c.Changes {
+		ch := &c.Changes[i]
+		if ch.Least == 0 || ch.Least == c.AtLeast || c.given || !ch.Judged || ch.window || slices.Contains(of[ch.Least], ch.Figure) {
+			continue
+		}
+		if of[ch.Least] == nil {
+			apart = append(apart, ch.Least)
+		}
+		of[ch.Least] = append(of[ch.Least], ch.Figure)
+	}
+	for _, least := range apart {
+		text += fmt.Sprintf(", of %s %.3g %%", strings.Join(of[least], ", "), least*100)
+	}
+	return text
+}
+
 const mostBeside = 2_000
 
 func (ch *Change) row() document.Row {
@@ -448,6 +469,9 @@ func (ch *Change) row() document.Row {
 			row.Cells[4].Text, row.Cells[5] = units.Ratio(ch.New/ch.Old), rangeCell(ch.Ratio)
 			if ch.Verdict == Same && single(ch.Old, ch.New, ch.Least) != stats.Same {
 				row.Under = []string{"the interval is that of windows: what differs is in few of them"}
+				if ch.Ratio.Lo > 1 || ch.Ratio.Hi < 1 {
+					row.Under = []string{"the windows do not differ by so much, or not surely enough: a longer run says more"}
+				}
 			}
 		case ch.Ratio != nil:
 			row.Cells[4], row.Cells[5] = barCell(ch.Ratio), rangeCell(ch.Ratio)

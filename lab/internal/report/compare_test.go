@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/measure"
+	"github.com/sluice-go/sluice/lab/internal/stats"
 )
 
 // change finds one row.
@@ -197,6 +198,32 @@ func TestWhatCannotBeCompared(t *testing.T) {
 	c := mustCompare(t, old, change(func(r *load.Result) { r.Machine.Kernel = "6.2" }), Options{})
 	if !strings.Contains(strings.Join(c.Notes, " "), "kernel was 6.1, is 6.2") {
 		t.Errorf("%v", c.Notes)
+	}
+}
+
+// Texts that say why something is no difference have to agree with what was judged by.
+func TestWhatCountsIsSaidForEachFigure(t *testing.T) {
+	old := opened(t, "old.json", loadFixture(1, 1, 1))
+	for _, o := range []struct {
+		options Options
+		says    string
+	}{
+		{Options{}, "at least 45 %, of requests 3 %, of P50, P99, P99.9 60 %, and"},
+		{Options{AtLeast: 0.1}, "at least 10 %, and"},
+	} {
+		c := mustCompare(t, old, opened(t, "new.json", loadFixture(1, 1, 1)), o.options)
+		if note := c.Items()[1].(*document.Para).Text; !strings.Contains(note, o.says) {
+			t.Errorf("%q does not say %q", note, o.says)
+		}
+	}
+	for _, c := range []struct {
+		lo, hi float64
+		says   string
+	}{{0.9, 2, "in few of them"}, {1.4, 2, "a longer run"}} {
+		ch := Change{Sample: Sample{Figure: "P99.9", Unit: "p99.9-ns", Least: 0.6}, Old: 1e6, New: 2e6, Ratio: &stats.Interval{Median: 1.5, Lo: c.lo, Hi: c.hi}, Verdict: Same, whole: true}
+		if under := strings.Join(ch.row().Under, " "); !strings.Contains(under, c.says) {
+			t.Errorf("%v to %v: %q does not say %q", c.lo, c.hi, under, c.says)
+		}
 	}
 }
 
