@@ -50,7 +50,7 @@ func (s *Server) Resume(conn *net.TCPConn, m *session.Moved, st *live.Stream, p 
 	if x.desk, err = s.resumeDesk(x.conn, x.out, nil, m.RTMP); err != nil {
 		return nil, nil, err
 	}
-	c, done, begin := s.ResumePublisher(m, p)
+	c, claim, begin := s.ResumePublisher(m, p)
 	req := &rtmp.Request{Kind: rtmp.Publish, App: m.App, Stream: m.Name, StreamID: playStream}
 	start = func() {
 		over := func() {
@@ -58,17 +58,17 @@ func (s *Server) Resume(conn *net.TCPConn, m *session.Moved, st *live.Stream, p 
 			s.Group.End(conn)
 		}
 		if !s.Group.Begin(conn) {
-			p.Close()
+			claim.Close()
 			c.End(session.ErrClosing)
-			done()
+			claim.Release()
 			x.close()
 			return
 		}
 		begin()
-		go x.publications(s.Ctx, over, func() bool { return x.publishing(req, p, c, done, nil) })
+		go x.publications(s.Ctx, over, func() bool { return x.publishing(req, claim, c, nil) })
 	}
 	return start, func() {
-		done()
+		claim.Release()
 		x.close()
 	}, nil
 }

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
-	"sync"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
-	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/rtmp"
 )
 
@@ -18,27 +15,25 @@ import (
 func (x *peer) publish(ctx context.Context, req *rtmp.Request) (again bool) {
 	s := x.server
 	info, err := x.info(req)
-	var p *live.Publisher
-	var done func()
+	var claim *session.Claim
 	if err == nil {
-		p, done, err = s.AdmitPublish(ctx, info)
+		claim, err = s.AdmitPublish(ctx, info)
 	}
 	if err != nil {
 		x.refuse(session.RolePublisher, req, info, err)
 		x.linger()
 		return false
 	}
-	return x.publishing(req, p, s.Begin(session.RolePublisher, info), done, func() error { return x.c.Accept(req) })
+	return x.publishing(req, claim, s.Begin(session.RolePublisher, info), func() error { return x.c.Accept(req) })
 }
 
 // publishing takes a publisher's messages, who is in the register, until it ends, or until
 // another process goes on with it. accept answers the request, nil when that was done.
-func (x *peer) publishing(req *rtmp.Request, p *live.Publisher, c *session.Client, done func(), accept func() error) (again bool) {
+func (x *peer) publishing(req *rtmp.Request, claim *session.Claim, c *session.Client, accept func() error) (again bool) {
 	s := x.server
 	// Release the limits before the answer: the publisher may begin its next
 	// publication as soon as it gets the answer.
-	done = sync.OnceFunc(done)
-	defer done()
+	defer claim.Release()
 	watchdog := session.NewWatchdog(x.conn, s.PublisherTimes(c.Stream), s.For(c.Stream).MinPublishRate)
 	c.Attach(nil, watchdog.Stop)
 	x.holder = s.Unfinished.Holder(c.Stop)
@@ -53,21 +48,16 @@ func (x *peer) publishing(req *rtmp.Request, p *live.Publisher, c *session.Clien
 	}
 	if err == nil {
 		still := &publication{x: x, req: req}
-		if x.loop != nil {
-			c.MovesBy(still, x.loop)
-		} else if tcp, ok := x.conn.(*net.TCPConn); ok {
-			c.MovesBy(still, tcp)
-		}
-		err = (&reception{in: x.c, from: x.r, c: c, line: line, p: p, x: x, watchdog: watchdog, still: still}).run()
+		err = (&reception{in: x.c, from: x.r, c: c, line: line, x: x, claim: claim, watchdog: watchdog, still: still}).run()
 		still.End()
 	}
 	if errors.Is(err, session.ErrMoved) {
 		return false
 	}
 	// A publisher that takes the stream over has it already.
-	p.Close()
+	claim.Close()
 	err = c.End(err)
-	done()
+	claim.Release()
 	switch {
 	case errors.Is(err, session.ErrEndOfBody):
 		return x.c.End(req) == nil

@@ -3,6 +3,7 @@ package rtmpserver
 import (
 	"cmp"
 	"errors"
+	"net"
 	"os"
 
 	"github.com/sluice-go/sluice"
@@ -43,10 +44,11 @@ type reception struct {
 	from   *sluice.BufReader
 	c      *session.Client
 	line   *session.MediaLine
-	p      *live.Publisher
+	p      *live.Publisher // nil before the first frame, when there is another
 	frames int
 
 	x              *peer
+	claim          *session.Claim
 	watchdog       *session.Watchdog
 	still          *publication
 	before, silent int
@@ -58,8 +60,13 @@ type reception struct {
 // done.
 func (r *reception) run() error {
 	// When the publication is ended from elsewhere, the read from the peer is interrupted.
-	r.p.OnDone(r.watchdog.Stop)
-	defer r.p.OnDone(nil)
+	r.claim.OnDone(r.watchdog.Stop)
+	defer r.claim.OnDone(nil)
+	if r.claim.Publisher() != nil {
+		if err := r.begin(); err != nil {
+			return err
+		}
+	}
 	for {
 		err := errAhead
 		if x := r.x; x.loop != nil && x.enlist() && x.loop.Serve(r) == nil {
@@ -72,6 +79,20 @@ func (r *reception) run() error {
 			return err
 		}
 	}
+}
+
+// begin is called when the stream is the publisher's. What only claims a stream cannot be
+// given to another process.
+func (r *reception) begin() (err error) {
+	if r.p, err = r.claim.Begin(); err != nil {
+		return err
+	}
+	if r.x.loop != nil {
+		r.c.MovesBy(r.still, r.x.loop)
+	} else if tcp, ok := r.x.conn.(*net.TCPConn); ok {
+		r.c.MovesBy(r.still, tcp)
+	}
+	return nil
 }
 
 // wait takes messages, and waits for them, until a window is over.
@@ -135,7 +156,7 @@ func (r *reception) Late() intake.Verdict {
 // late is called when the deadline of the watchdog has passed.
 func (r *reception) late() error {
 	if err := r.watchdog.Check(r.from.TotalRead()); err != nil {
-		return cmp.Or(r.p.Err(), err)
+		return cmp.Or(r.claim.Err(), err)
 	}
 	if r.silent++; r.frames > r.before {
 		r.before, r.silent = r.frames, 0
@@ -175,9 +196,20 @@ func (r *reception) take(m rtmp.Message, err error, block bool) error {
 // publish publishes f, transferred. Unless it may block it may keep f and return errAhead.
 func (r *reception) publish(f live.Frame, block bool) error {
 	if block {
-		return r.watchdog.Exclude(func() error { return r.p.Publish(f) })
+		return r.watchdog.Exclude(func() error {
+			if r.p == nil {
+				if err := r.begin(); err != nil {
+					f.Payload.Release()
+					return err
+				}
+			}
+			return r.p.Publish(f)
+		})
 	}
-	ok, err := r.p.TryPublish(f)
+	ok, err := false, error(nil)
+	if r.p != nil {
+		ok, err = r.p.TryPublish(f)
+	}
 	if !ok {
 		r.held = f //sluice:moved
 		return errAhead

@@ -79,12 +79,11 @@ type playing struct {
 
 // recording is a peer's session as a publisher.
 type recording struct {
-	peer      *peer
-	info      session.Info
-	tracks    []rtpmedia.Track
-	intake    *rtpmedia.Intake
-	publisher *live.Publisher
-	done      func() // releases what AdmitPublish counted
+	peer   *peer
+	info   session.Info
+	tracks []rtpmedia.Track
+	intake *rtpmedia.Intake
+	claim  *session.Claim
 
 	channels map[uint8]int // tracks by the channel for RTP
 	setUp    []bool

@@ -38,7 +38,7 @@ func (x *peer) announce(req *rtsp.Request) (*rtsp.Response, error) {
 		x.server.Refused(session.RolePublisher, info, err)
 		return x.reply(req, rtsp.StatusUnsupportedMediaType), nil
 	}
-	if r.publisher, r.done, err = x.server.AdmitPublish(x.server.Ctx, info); err != nil {
+	if r.claim, err = x.server.AdmitPublish(x.server.Ctx, info); err != nil {
 		return x.refuse(session.RolePublisher, req, info, err)
 	}
 	for _, t := range tracks {
@@ -148,13 +148,7 @@ func (x *peer) startRecording(req *rtsp.Request) (*rtsp.Response, error) {
 		r.client.OnLine(x.conn, nil)
 	}
 	r.reported = time.Now()
-	r.watching.Go(func() {
-		select {
-		case <-r.publisher.Done():
-			r.watchdog.Stop(r.publisher.Err())
-		case <-r.over:
-		}
-	})
+	r.claim.OnDone(r.watchdog.Stop)
 	if r.udp.any() {
 		r.udp.begin()
 		r.watching.Go(r.udp.drain)
@@ -169,7 +163,7 @@ func (r *recording) publish(f live.Frame) error {
 		return nil
 	}
 	r.client.Count(flv.TagHeaderLen + f.Payload.Len() + flv.PrevTagSizeLen)
-	return r.publisher.Publish(f)
+	return r.claim.Publish(f)
 }
 
 // interleaved takes a frame of the connection, transferred. Those on channels that were
@@ -218,7 +212,7 @@ func (r *recording) check() error {
 		return err
 	}
 	if err := r.watchdog.Check(r.peer.r.TotalRead() + r.udp.bytes.Load()); err != nil {
-		return cmp.Or(r.publisher.Err(), err)
+		return cmp.Or(r.claim.Err(), err)
 	}
 	return nil
 }
@@ -228,13 +222,14 @@ func (r *recording) end(reason error) {
 	r.udp.end()
 	close(r.over)
 	r.watching.Wait()
+	r.claim.OnDone(nil)
 	r.intake.Close()
-	r.publisher.Close()
+	r.claim.Close()
 	if r.client != nil {
 		if l := r.intake.Losses(); l.Packets > 0 || r.udp.dropped.Load() > 0 {
 			r.peer.server.Log.Info("RTP packets were lost", "stream", r.info.Stream, "address", r.info.Address, "lost", l.Packets, "late", l.Late, "overrun", r.udp.dropped.Load(), "units", l.Units)
 		}
 		r.client.End(reason)
 	}
-	r.done()
+	r.claim.Release()
 }

@@ -11,30 +11,27 @@ import (
 	"github.com/sluice-go/sluice/live"
 )
 
-// AdmitPublish asks the gate, and makes a publisher of the stream. The caller
-// calls done after closing the Publisher, to release what the gate counted.
-func (h *Host) AdmitPublish(ctx context.Context, info Info) (p *live.Publisher, done func(), err error) {
-	release, err := h.mayPublish(ctx, info)
-	if err != nil {
-		return nil, nil, err
-	}
-	p, remove, err := h.publishAdmitted(info)
-	if err != nil {
-		release()
-		return nil, nil, err
-	}
-	return p, func() {
-		remove()
-		release()
-	}, nil
-}
-
-// mayPublish asks the gate. The caller calls release at the end of the session.
-func (h *Host) mayPublish(ctx context.Context, info Info) (release func(), err error) {
+// AdmitPublish asks the gate, and claims the stream. The caller calls Release at the end of
+// the session.
+func (h *Host) AdmitPublish(ctx context.Context, info Info) (*Claim, error) {
 	if h.Closing() || h.leaving.Load() >= NoPublishers {
 		return nil, ErrClosing
 	}
-	return h.Gate.Admit(ctx, info.Request(access.Publish))
+	release, err := h.Gate.Admit(ctx, info.Request(access.Publish))
+	if err != nil {
+		return nil, err
+	}
+	x := &Claim{host: h, info: info, release: release}
+	if h.replaces(info) {
+		err = h.Room()
+	} else {
+		_, err = x.Begin()
+	}
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return x, nil
 }
 
 // publishAdmitted makes a publisher for a session that the gate has admitted. The caller

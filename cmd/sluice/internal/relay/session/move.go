@@ -96,23 +96,20 @@ func (c *Register) resume(m *Moved) *Client {
 	return s
 }
 
-// ResumePublisher registers a publisher of another process, whose stream was adopted. done
-// releases what it counts for. begin, called when it goes on, starts what works for streams.
-func (h *Host) ResumePublisher(m *Moved, p *live.Publisher) (c *Client, done, begin func()) {
+// ResumePublisher registers a publisher of another process, whose stream was adopted.
+// begin, called when it goes on, starts what works for streams.
+func (h *Host) ResumePublisher(m *Moved, p *live.Publisher) (c *Client, x *Claim, begin func()) {
 	info := Info{Stream: m.Stream, Protocol: m.Protocol, Address: m.Address}
-	release := h.Gate.Resume(info.Request(RolePublisher.Action()))
+	x = &Claim{host: h, info: info, release: h.Gate.Resume(info.Request(RolePublisher.Action()))}
+	x.remove = func() { h.owners.drop(m.Stream, p) }
+	x.p.Store(p)
 	if len(m.Owner) == len(identity{}) {
 		h.owners.mu.Lock()
 		h.owners.add(m.Stream, p, identity(m.Owner), true)
 		h.owners.mu.Unlock()
 	}
 	c = h.Register.resume(m)
-	return c, func() {
-			h.owners.drop(m.Stream, p)
-			release()
-		}, func() {
-			h.begin(p.Stream())
-		}
+	return c, x, func() { h.begin(p.Stream()) }
 }
 
 // ResumeViewer goes on with a viewer of another process. how says what its protocol is

@@ -1,7 +1,6 @@
 package srtserver
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -24,14 +23,13 @@ const maxLeftOut = 16
 // publish admits a request as a publisher and serves its connection.
 func (s *Server) publish(req srt.ConnRequest, info session.Info) {
 	ctx, cancel := s.admission()
-	publisher, done, err := s.AdmitPublish(ctx, info)
+	claim, err := s.AdmitPublish(ctx, info)
 	cancel()
 	if err != nil {
 		s.refuse(req, session.RolePublisher, info, err)
 		return
 	}
-	defer done()
-	defer publisher.Close()
+	defer claim.Release()
 	conn, err := req.Accept()
 	if err != nil {
 		s.Refused(session.RolePublisher, info, err)
@@ -41,8 +39,9 @@ func (s *Server) publish(req srt.ConnRequest, info session.Info) {
 	w := &watched{guarded: s.guard.add(conn, session.RolePublisher), over: make(chan struct{})}
 	defer s.guard.remove(w.guarded)
 	c.Attach(nil, w.stop)
+	claim.OnDone(w.stop)
 	var watching sync.WaitGroup
-	watching.Go(func() { w.watch(publisher, s.PublisherTimes(info.Stream), s.For(info.Stream).MinPublishRate) })
+	watching.Go(func() { w.watch(s.PublisherTimes(info.Stream), s.For(info.Stream).MinPublishRate) })
 	holder := s.Unfinished.Holder(c.Stop)
 	err = tsmedia.Read(w, tsmedia.Options{
 		Hold:     holder.Hold,
@@ -50,7 +49,7 @@ func (s *Server) publish(req srt.ConnRequest, info session.Info) {
 		MaxFrame: s.Config().MaxFrame,
 		Publish: func(f live.Frame) error {
 			c.Count(flv.TagHeaderLen + f.Payload.Len() + flv.PrevTagSizeLen)
-			return publisher.Publish(f)
+			return claim.Publish(f)
 		},
 		Exclude: w.exclude,
 		LeftOut: func(codec string) {
@@ -64,6 +63,7 @@ func (s *Server) publish(req srt.ConnRequest, info session.Info) {
 	close(w.over)
 	conn.Close()
 	watching.Wait()
+	claim.OnDone(nil)
 	if errors.Is(err, tsmedia.ErrTooLong) {
 		err = fmt.Errorf("%w, which is %d bytes: %w", session.ErrFrame, s.Config().MaxFrame, err)
 	}
@@ -73,7 +73,7 @@ func (s *Server) publish(req srt.ConnRequest, info session.Info) {
 	if lost := stats.Accumulated.PktRecvDrop; lost > 0 || stats.Accumulated.PktRecvLoss > 0 {
 		s.Log.Info("SRT packets were lost on the way", "stream", info.Stream, "address", info.Address, "sent_again", stats.Accumulated.PktRecvRetrans, "late", stats.Accumulated.PktRecvBelated, "dropped", lost)
 	}
-	publisher.Close()
+	claim.Close()
 	c.End(session.PeerError(err))
 }
 
@@ -107,7 +107,7 @@ func (w *watched) exclude(f func() error) error {
 
 // watch enforces a publisher's limits, until the session is over: no silence, and a least
 // rate.
-func (w *watched) watch(p *live.Publisher, t session.Times, least int) {
+func (w *watched) watch(t session.Times, least int) {
 	ticker := time.NewTicker(min(t.Step, t.Silence/8))
 	defer ticker.Stop()
 	heard, at := int64(0), time.Now()
@@ -115,9 +115,6 @@ func (w *watched) watch(p *live.Publisher, t session.Times, least int) {
 	for {
 		select {
 		case <-w.over:
-			return
-		case <-p.Done():
-			w.stop(cmp.Or(p.Err(), live.ErrClosed))
 			return
 		case <-ticker.C:
 		}

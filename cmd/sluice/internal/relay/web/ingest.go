@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/sluice-go/sluice"
@@ -25,19 +24,17 @@ import (
 // answer is sent when the body has ended, or as soon as the request is refused.
 func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
 	info, length, err := w.ingestRequest(r)
-	var p *live.Publisher
-	var done func()
+	var claim *session.Claim
 	if err == nil {
-		p, done, err = w.AdmitPublish(r.Context(), info)
+		claim, err = w.AdmitPublish(r.Context(), info)
 	}
 	if err != nil {
 		w.Refused(session.RolePublisher, info, err)
 	}
 	conn, buffered, hijackErr := hijack(rw)
 	if hijackErr != nil {
-		if p != nil {
-			p.Close()
-			done()
+		if claim != nil {
+			claim.Release()
 		}
 		w.Log.Error("cannot take over a connection", "address", info.Address, "error", hijackErr)
 		answerError(rw, http.StatusInternalServerError, "cannot publish on this connection")
@@ -51,9 +48,7 @@ func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
 	}
 	// Release the limits before the answer: the publisher may begin its next
 	// publication as soon as it gets the answer.
-	done = sync.OnceFunc(done)
-	defer done()
-	defer p.Close()
+	defer claim.Release()
 	if !w.Group.Begin(conn) {
 		conn.Close()
 		return
@@ -63,8 +58,8 @@ func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
 		conn.Close()
 		return
 	}
-	frames, err := w.publishBody(conn, buffered, length, info, p)
-	done()
+	frames, err := w.publishBody(conn, buffered, length, info, claim)
+	claim.Release()
 	if errors.Is(err, session.ErrEndOfBody) {
 		text := fmt.Sprintf("{\"stream\":%q,\"frames\":%d}\n", info.Stream, frames)
 		w.farewell(conn, http.StatusOK, []byte(text), more)
@@ -107,9 +102,9 @@ func (w *Server) sendContinue(conn net.Conn, r *http.Request) error {
 	return err
 }
 
-// publishBody publishes a body as a session and closes p. It returns how many frames that
+// publishBody publishes a body as a session and closes its publication. It returns how many frames that
 // was, and why it ended.
-func (w *Server) publishBody(conn net.Conn, buffered *bufio.ReadWriter, length int64, info session.Info, p *live.Publisher) (frames int64, err error) {
+func (w *Server) publishBody(conn net.Conn, buffered *bufio.ReadWriter, length int64, info session.Info, claim *session.Claim) (frames int64, err error) {
 	raw := sluice.NewBufReaderFrom(buffered, brief.Conn(conn))
 	watchdog := session.WatchIngest(conn, w.PublisherTimes(info.Stream), w.For(info.Stream).MinPublishRate)
 	body := flvbody.New(raw, length, w.Config().MaxFrame, func(err error) error {
@@ -119,32 +114,22 @@ func (w *Server) publishBody(conn net.Conn, buffered *bufio.ReadWriter, length i
 		return session.PeerError(err) // the connection may have ended before the body has
 	})
 	c := w.Begin(session.RolePublisher, info)
-	c.Attach(nil, func(error) { p.Close() })
+	c.Attach(nil, func(error) { claim.Close() })
 	body.Hold = w.Unfinished.Holder(c.Stop).Hold
 	c.OnLine(conn, nil)
-	err = w.receive(body, watchdog, p, c)
+	err = w.receive(body, watchdog, claim, c)
 	body.Close()
-	p.Close()
+	claim.Close()
 	err = c.End(err)
 	return c.Frames.Load(), err
 }
 
 // receive publishes the tags of a body and returns why that ended.
-func (w *Server) receive(b *flvbody.Reader, watchdog *session.Watchdog, p *live.Publisher, c *session.Client) error {
-	// When the publication is ended from elsewhere, the goroutine below
-	// interrupts the read from the publisher. It has ended before the answer is
-	// sent, which has its own deadline.
-	over := make(chan struct{})
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		select {
-		case <-p.Done():
-			watchdog.Stop(p.Err())
-		case <-over:
-		}
-	})
-	defer watching.Wait()
-	defer close(over)
+func (w *Server) receive(b *flvbody.Reader, watchdog *session.Watchdog, claim *session.Claim, c *session.Client) error {
+	// When the publication is ended from elsewhere, the read from the publisher is
+	// interrupted; not the answer, which has its own deadline.
+	claim.OnDone(watchdog.Stop)
+	defer claim.OnDone(nil)
 	for {
 		tag, err := b.Next()
 		switch {
@@ -160,7 +145,7 @@ func (w *Server) receive(b *flvbody.Reader, watchdog *session.Watchdog, p *live.
 		}
 		c.Count(flv.TagHeaderLen + tag.Payload.Len() + flv.PrevTagSizeLen)
 		frame := live.Frame{Type: tag.Type, Time: tag.Time, Payload: tag.Payload} //sluice:moved
-		if err := watchdog.Exclude(func() error { return p.Publish(frame) }); err != nil {
+		if err := watchdog.Exclude(func() error { return claim.Publish(frame) }); err != nil {
 			return err
 		}
 	}

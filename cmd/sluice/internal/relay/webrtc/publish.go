@@ -1,7 +1,6 @@
 package webrtc
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,17 +36,17 @@ func (s *Server) Publish(ctx context.Context, info session.Info, text []byte) (A
 	if len(tracks) == 0 {
 		return Answer{}, fmt.Errorf("%w: the offer sends %s; H.264, HEVC, AV1, VP9, Opus and G.711 are taken", ErrNoCodec, o.names(true))
 	}
-	if x.publishes, x.release, err = s.AdmitOffer(ctx, info); err != nil {
+	if x.claim, err = s.AdmitPublish(ctx, info); err != nil {
 		return Answer{}, err
 	}
 	if x.intake, err = rtpmedia.NewIntake(tracks, s.Alloc, s.Config().MaxFrame, x.publish); err != nil {
-		x.release()
+		x.claim.Release()
 		return Answer{}, fmt.Errorf("%w: %w", ErrNoCodec, err)
 	}
 	x.intake.Repair(repairTime)
 	if x.peer, err = s.newPeer(info, x.chosen, true); err != nil {
 		x.intake.Close()
-		x.release()
+		x.claim.Release()
 		return Answer{}, err
 	}
 	x.connected, x.ended = x.begin, x.finish
@@ -95,14 +94,9 @@ func (x *publishing) takes(number int, from pion.SSRC) bool {
 // begin registers the publisher: media can flow.
 func (x *publishing) begin() {
 	s := x.server
-	publisher, err := x.publishes()
-	if err != nil {
-		x.end(err)
-		return
-	}
-	x.publisher = publisher
 	c := s.Begin(session.RolePublisher, x.info)
 	c.Attach(nil, x.end)
+	x.claim.OnDone(x.end)
 	x.mu.Lock()
 	x.watchdog = session.WatchIngest(x.peer, s.PublisherTimes(x.info.Stream), s.For(x.info.Stream).MinPublishRate)
 	x.keyed = time.Now()
@@ -136,9 +130,6 @@ func (x *publishing) watch() {
 			if due {
 				x.askKey(now)
 			}
-		case <-x.publisher.Done():
-			x.end(cmp.Or(x.publisher.Err(), session.ErrClosing))
-			return
 		case <-x.peer.done:
 			return
 		}
@@ -208,15 +199,13 @@ func (x *publishing) publish(f live.Frame) error {
 		}
 	}
 	x.client.Load().Count(flv.TagHeaderLen + f.Payload.Len() + flv.PrevTagSizeLen)
-	return x.publisher.Publish(f)
+	return x.claim.Publish(f)
 }
 
 // finish is called at the end, when the connection is closed.
 func (x *publishing) finish(reason error, _ bool) {
 	x.server.sources.remove(x.info.Stream, x)
-	if x.publisher != nil {
-		x.publisher.Close() // before what reads: it may wait for room
-	}
+	x.claim.Close() // before what reads: it may wait for room
 	x.mu.Lock()
 	x.closed = true
 	x.mu.Unlock()
@@ -233,5 +222,5 @@ func (x *publishing) finish(reason error, _ bool) {
 	} else if !errors.Is(reason, ErrOffer) {
 		x.server.Refused(session.RolePublisher, x.info, reason)
 	}
-	x.release()
+	x.claim.Release()
 }

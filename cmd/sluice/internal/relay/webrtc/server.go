@@ -14,7 +14,6 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpfeed"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
-	"github.com/sluice-go/sluice/live"
 )
 
 // A Server is the WebRTC side of a server.
@@ -104,14 +103,12 @@ type bounded struct {
 // publishing is a peer's session as a publisher.
 type publishing struct {
 	*peer
-	publishes func() (*live.Publisher, error) // begin of AdmitOffer
-	release   func()                          // done of AdmitOffer
-	publisher *live.Publisher                 // nil before media can flow
-	chosen    []offered
-	client    atomic.Pointer[session.Client] // nil before media can flow
-	bytes     atomic.Int64
-	started   chan struct{} // closed when client is set
-	reading   sync.WaitGroup
+	claim   *session.Claim
+	chosen  []offered
+	client  atomic.Pointer[session.Client] // nil before media can flow
+	bytes   atomic.Int64
+	started chan struct{} // closed when client is set
+	reading sync.WaitGroup
 
 	mu       sync.Mutex // of all that follows, and of the watchdog
 	intake   *rtpmedia.Intake
