@@ -133,6 +133,12 @@ func TestKickWithABan(t *testing.T) {
 		t.Errorf("%d %s", status, text)
 	}
 	rtmpUntil(t, "it is ended", func() bool { return len(s.host.Register.List()) == 0 })
+	for _, long := range []string{"9999h", "99999999h"} { // above the limit, and above what a Duration has
+		q.Set("for", long)
+		if status, text := api.do(t, "POST", "/api/bans?"+q.Encode(), bearer); status != 400 || strings.Contains(text, "unit") && !strings.Contains(text, "too long") {
+			t.Errorf("for %s: %d %s", long, status, text)
+		}
+	}
 	for _, name := range []string{"live", "live/", "live/a b", "../x"} {
 		wrong := url.Values{"by": {"stream"}, "value": {name}, "action": {"play"}, "for": {"1h"}}
 		if status, text := api.do(t, "POST", "/api/bans?"+wrong.Encode(), bearer); status != 400 {

@@ -63,7 +63,7 @@ func (w *Server) notSaved(rw http.ResponseWriter, err error) {
 func banTime(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return 0, fmt.Errorf("%.20q is not a time with its unit, such as 10m", text)
+		return 0, fmt.Errorf("%.20q is not a time with its unit, such as 10m, or is too long", text)
 	}
 	return d, nil
 }

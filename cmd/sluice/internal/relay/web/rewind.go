@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -320,6 +321,9 @@ func (v *rewinder) write(parts ...[]byte) error {
 	v.conn.SetWriteDeadline(time.Now().Add(v.server.Times.Answer))
 	buffers := net.Buffers(parts)
 	_, err := buffers.WriteTo(v.conn)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = live.ErrStalled // the session ends with its words, not with a publisher's
+	}
 	return err
 }
 
