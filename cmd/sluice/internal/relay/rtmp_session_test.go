@@ -146,11 +146,11 @@ func TestRTMPTakeOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := rtmpPush(t, s, "rtmps", "live", "s")
-	if _, code, err := first.receive(1); !errors.Is(err, io.EOF) || code != rtmp.PublishBadName {
-		t.Errorf("the first publisher is told %q and %v", code, err)
-	}
 	if err := second.send(rtmpClip()[:20]); err != nil {
 		t.Fatal(err)
+	}
+	if _, code, err := first.receive(1); !errors.Is(err, io.EOF) || code != rtmp.PublishBadName {
+		t.Errorf("the first publisher is told %q and %v", code, err)
 	}
 	frames, _, err := viewer.receive(29)
 	if err != nil {

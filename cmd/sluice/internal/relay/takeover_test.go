@@ -95,7 +95,8 @@ func TestPublisherReplacesAnotherWithItsFirstFrame(t *testing.T) {
 func TestPublisherWithoutAFrameEndsWithTheServer(t *testing.T) {
 	s := startRelay(t, func(c *relayConfig) { c.RTMP, c.Takeover = "127.0.0.1:0", config.TakeoverReplace })
 	p := s.publishing(t, "/live/s.flv")
-	p.send(t, flvtest.Clip(t)[:20]...)
+	clip := flvtest.Clip(t)
+	p.send(t, clip[:len(clip)/2]...)
 	s.streaming(t, "live/s")
 	x := rtmpDial(t, s.Server, "rtmp", "live")
 	if err := x.c.Publish("s"); err != nil {
