@@ -121,6 +121,10 @@ func (c *Conn[S]) CloseWrite() error {
 // Close closes the connection when all queued bytes are sent, after WriteTimeout at the
 // latest, when the peer of a TCP connection sees a reset. What is written later is not
 // sent. It returns at once; Closed is called with net.ErrClosed.
+//
+// While the peer of a TCP connection is still sending, the system answers a close with a
+// reset, which may throw away what the peer has not read: an answer that refuses a long
+// request. Use CloseWrite then, drop what Data gets, and Close after a time of your own.
 func (c *Conn[S]) Close() error { return c.fail(nil) }
 
 // Do calls f on the goroutine that makes the callbacks of this connection. When it

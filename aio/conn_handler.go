@@ -84,7 +84,8 @@ type ConnHandler[S any] struct {
 	IdleTimeout time.Duration
 	// WriteTimeout is how long what waits for the peer may take to go out while the peer
 	// is not read from because of it, or both sides have ended, or after Close: then the
-	// connection is closed, before Close with ErrDeadline. 0 is no limit, and DefaultGrace after Close. What is
+	// connection is closed, before Close with ErrDeadline. Time in which this process itself did
+	// not run counts. 0 is no limit, and DefaultGrace after Close. What is
 	// pushed to a peer that says nothing is bounded by IdleTimeout and Options.QueueLimit: set
 	// both where others fill its queue, or a peer that stands still keeps it.
 	WriteTimeout time.Duration
