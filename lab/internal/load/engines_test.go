@@ -233,6 +233,7 @@ func TestATargetThatMisbehavesIsNamed(t *testing.T) {
 		says string
 	}{
 		{"hangs up", first(func(conn net.Conn, p []byte) { conn.Close() }), ErrHungUp, "ended the connection"},
+		{"hangs up in a reply", first(func(conn net.Conn, p []byte) { conn.Write(p[:50]); conn.Close() }), ErrHungUp, "ended the connection in a reply, behind 50 bytes of it"},
 		{"resets", first(func(conn net.Conn, p []byte) { conn.(*net.TCPConn).SetLinger(0); conn.Close() }), ErrHungUp, "ended the connection"},
 		{"wrong byte", first(func(conn net.Conn, p []byte) { p[100] ^= 1; conn.Write(p) }), ErrAnswer, "are not what was sent"},
 		{"wrong length", first(func(conn net.Conn, p []byte) { p[3]++; conn.Write(p) }), ErrAnswer, "not what was sent"},

@@ -285,9 +285,9 @@ func (l *loop) receive(number int, now int64, ending bool) (int64, error) {
 		case err != nil && (p.ended() && l.answered(p, now) || p.reopens(now)):
 			return now, errReopen
 		case err == io.EOF:
-			return now, ErrHungUp
+			return now, p.hungUp()
 		case err != nil:
-			return now, fmt.Errorf("%w: %w", ErrHungUp, err)
+			return now, fmt.Errorf("%w: %w", p.hungUp(), err)
 		}
 		now = l.now()
 		peer.heard = now

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load/wire"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 var (
@@ -175,6 +176,15 @@ func (l *pipeline) ended() bool {
 	r := &l.flights[l.first]
 	r.outcome = l.protocol.End(&r.Request)
 	return r.outcome.Done
+}
+
+// hungUp is ErrHungUp, and says how much had come of a reply: a target that ends in one has failed in its work, one
+// that ends between two may have been stopped.
+func (l *pipeline) hungUp() error {
+	if l.got == 0 {
+		return ErrHungUp
+	}
+	return fmt.Errorf("%w in a reply, behind %s of it", ErrHungUp, units.Plural(l.got, "byte"))
 }
 
 // idled is how long a connection has to be without its first request to be ended for that, rather than
