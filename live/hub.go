@@ -17,8 +17,8 @@ type HubOptions struct {
 	// must not wait, nor use the hub.
 	Adjust func(name string, o *StreamOptions)
 	// Memory bounds what all rings hold together, in bytes: from half of it on
-	// each keeps an equal part at most, and a new viewer may have to wait for a
-	// key frame. 0 is no bound.
+	// each keeps an equal part at most, but 256 KiB in any case, and a new viewer may
+	// have to wait for a key frame. 0 is no bound.
 	Memory int64
 }
 
