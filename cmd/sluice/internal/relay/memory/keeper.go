@@ -147,7 +147,6 @@ func (k *Keeper) step(now time.Time) {
 	if idle, live := k.spare.heap(); k.spare.due(now, idle+counted.IdleBytes, used, live) {
 		o.Alloc.Trim()
 		debug.FreeOSMemory()
-		idle, _ = k.spare.heap()
-		k.spare.returned(now, idle+o.Alloc.Stats().IdleBytes)
+		k.spare.returned(now, scattered())
 	}
 }

@@ -33,8 +33,19 @@ func (s *spare) due(now time.Time, idle, used, live int64) bool {
 	return idle-s.kept > max(leastSpare, used/2, live/2) && now.Sub(s.given) >= giveEvery
 }
 
-// returned takes note that idle bytes are left.
-func (s *spare) returned(now time.Time, idle int64) { s.given, s.kept = now, idle }
+// returned takes note that so many idle bytes could not be returned.
+func (s *spare) returned(now time.Time, scattered int64) { s.given, s.kept = now, scattered }
+
+// scattered returns how many idle bytes of the heap lie between others, which no collection
+// returns. What else is idle after one has become so meanwhile, and can be returned next time.
+func scattered() int64 {
+	unused := []metrics.Sample{{Name: "/memory/classes/heap/unused:bytes"}}
+	metrics.Read(unused)
+	if unused[0].Value.Kind() != metrics.KindUint64 {
+		return 0
+	}
+	return int64(unused[0].Value.Uint64())
+}
 
 // heap returns how many bytes of the collector's heap the process has but does not use, the
 // garbage included, and how many are in use. What was allocated since the latest collection

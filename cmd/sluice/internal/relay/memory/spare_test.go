@@ -63,6 +63,23 @@ func TestGarbageIsIdle(t *testing.T) {
 	}
 }
 
+// What a crowd leaves while memory is being returned is returned the next time.
+func TestWhatBecomesIdleDuringAReturnIsNotKept(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	var s spare
+	debug.FreeOSMemory()
+	for range 64 {
+		sink = make([]byte, 1<<20)
+	}
+	sink = nil
+	now := time.Now()
+	s.returned(now, scattered())
+	if idle, live := s.heap(); !s.due(now.Add(giveEvery), idle, 0, live) {
+		t.Errorf("%d of %d idle bytes are kept", s.kept, idle)
+	}
+	debug.FreeOSMemory() // or other tests find it
+}
+
 // What a crowd leaves that was there at the latest collection is idle, although nothing has
 // been allocated since.
 func TestACrowdThatHasLeftIsIdle(t *testing.T) {
