@@ -162,7 +162,7 @@ func ringOptions(c *config.Config, most int64, lag time.Duration, of func(stream
 // listens for it and can be handed over. most is what the server may take of memory.
 func (s *Server) serveWith(packets live.HubOptions, most int64, o *Options) {
 	c, h := s.host.Config(), s.host
-	s.feeds = rtpfeed.New(packets, h.Alloc, h.Log)
+	s.feeds = rtpfeed.New(packets, func() error { return h.Room() }, h.Alloc, h.Log)
 	s.rtsp = rtspserver.New(h, s.feeds)
 	s.srt = srtserver.New(h, packets)
 	h.Unfinished.Bound(memory.UnfinishedShare(most, c.MaxFrame))

@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -607,5 +608,35 @@ func TestRTSPNamesThatLookLikeOthers(t *testing.T) {
 		v.must(200, "DESCRIBE", name, "")
 		v.must(404, "SETUP", name+"2/trackID=0", "", rtspTCP)
 		v.must(200, "SETUP", name+"/trackID=0", "", rtspTCP)
+	}
+}
+
+// Where memory is short no packets are made of another stream; the viewer gets the reason.
+func TestRTSPViewersAreRefusedWhenMemoryIsShort(t *testing.T) {
+	s := rtmpServe(t, withRTSP)
+	var short atomic.Bool
+	s.host.Room = func() error {
+		if short.Load() {
+			return fmt.Errorf("%w: max-memory", session.ErrFull)
+		}
+		return nil
+	}
+	for _, name := range []string{"a", "b"} {
+		if err := rtmpPush(t, s, "rtmp", "live", name).send(rtmpClip()[:20]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	play := func(name string, status int) *rtspClient {
+		x := rtspDial(t, s)
+		x.must(200, "DESCRIBE", "live/"+name+"?wait=10", "")
+		h := x.must(200, "SETUP", "live/"+name+"/trackID=0", "", "Transport: RTP/AVP/TCP;unicast;interleaved=0-1")
+		x.must(status, "PLAY", "live/"+name, "", "Session: "+h.Get("Session"))
+		return x
+	}
+	play("a", 200)
+	short.Store(true)
+	play("a", 200) // its packets are there
+	if x := play("b", 503); !strings.Contains(x.reason, "full") {
+		t.Errorf("the reason is %q", x.reason)
 	}
 }

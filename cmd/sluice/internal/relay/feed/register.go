@@ -12,6 +12,7 @@ import (
 // protocol has for each.
 type Register[K comparable, V any] struct {
 	hub     *live.Hub
+	room    func() error
 	running sync.WaitGroup
 
 	mu     sync.Mutex
@@ -43,12 +44,12 @@ type Maker[K comparable, V any] struct {
 }
 
 // New makes a Register. packets are the options of the streams of packets, of which the
-// memory for all is bounded too.
-func New[K comparable, V any](packets live.HubOptions) *Register[K, V] {
+// memory for all is bounded too. room returns an error when there is no memory for another feed.
+func New[K comparable, V any](packets live.HubOptions, room func() error) *Register[K, V] {
 	packets.Stream.Packets = true
 	packets.Stream.MaxFrame = 1<<24 - 1 // a frame of media and the headers of its packets
 	packets.Stream.Grace = 0
-	return &Register[K, V]{hub: live.NewHub(packets), list: map[K]*Feed[K, V]{}}
+	return &Register[K, V]{hub: live.NewHub(packets), room: room, list: map[K]*Feed[K, V]{}}
 }
 
 // Hub returns the streams of packets.
@@ -66,7 +67,7 @@ func (x *Register[K, V]) Use(key K) *Feed[K, V] {
 }
 
 // Open returns the feed of a key, which the caller releases. m makes it for its first
-// user, from source. An error is live.ErrClosed, or one of live.Hub.Publish.
+// user, from source. An error is live.ErrClosed, that of room, or one of live.Hub.Publish.
 func (x *Register[K, V]) Open(key K, source *live.Stream, m Maker[K, V]) (*Feed[K, V], error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -76,6 +77,9 @@ func (x *Register[K, V]) Open(key K, source *live.Stream, m Maker[K, V]) (*Feed[
 	if f := x.list[key]; f != nil {
 		f.users++
 		return f, nil
+	}
+	if err := x.room(); err != nil {
+		return nil, err
 	}
 	r, err := source.NewReader(live.ReaderOptions{})
 	if err != nil {

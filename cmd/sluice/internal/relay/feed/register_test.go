@@ -19,7 +19,8 @@ func TestFeedsAreShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	x := New[string, int](live.HubOptions{})
+	var full error
+	x := New[string, int](live.HubOptions{}, func() error { return full })
 	made, ended := 0, make(chan int, 10)
 	maker := Maker[string, int]{
 		Protocol: "test",
@@ -53,6 +54,12 @@ func TestFeedsAreShared(t *testing.T) {
 	if first != again || x.Use("a") != first || made != 1 || x.Use("b") != nil {
 		t.Error("a feed is not shared")
 	}
+	full = errors.New("full")
+	if _, err := x.Open("b", p.Stream(), maker); err != full {
+		t.Errorf("another feed without memory for it: %v", err)
+	}
+	open("a").Release()
+	full = nil
 	for range 3 {
 		first.Release()
 	}

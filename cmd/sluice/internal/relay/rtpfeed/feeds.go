@@ -28,14 +28,14 @@ type feedKey struct {
 }
 
 // New makes Feeds. packets are the options of the streams of packets, of which the
-// memory for all is bounded too.
-func New(packets live.HubOptions, alloc *mem.Allocator, log *slog.Logger) *Feeds {
-	return &Feeds{Register: feed.New[feedKey, *Feed](packets), alloc: alloc, log: log}
+// memory for all is bounded too. room returns an error when there is no memory for another feed.
+func New(packets live.HubOptions, room func() error, alloc *mem.Allocator, log *slog.Logger) *Feeds {
+	return &Feeds{Register: feed.New[feedKey, *Feed](packets, room), alloc: alloc, log: log}
 }
 
 // Open returns the feed of those of a stream's tracks that formats has. It is created
 // for its first user, and ends with its last: the caller calls Release. An error is
-// live.ErrClosed.
+// live.ErrClosed or that of room.
 func (x *Feeds) Open(source *live.Stream, formats []rtpmedia.Format, o Options) (*Feed, error) {
 	key := feedKey{source: source, protocol: o.Protocol}
 	for _, f := range formats {

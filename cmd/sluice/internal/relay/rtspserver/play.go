@@ -2,6 +2,7 @@ package rtspserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -175,7 +176,11 @@ func (x *peer) startPlaying(req *rtsp.Request) (*rtsp.Response, error) {
 		formats = append(formats, f)
 	}
 	var err error
-	if p.feed, err = x.server.feeds.Open(p.stream, formats, rtpfeed.Options{Protocol: session.RTSP}); err != nil {
+	p.feed, err = x.server.feeds.Open(p.stream, formats, rtpfeed.Options{Protocol: session.RTSP})
+	switch {
+	case errors.Is(err, session.ErrFull):
+		return x.refuse(session.RoleViewer, req, p.info, err)
+	case err != nil:
 		return x.reply(req, rtsp.StatusNotFound), err
 	}
 	how := session.Viewing{Form: live.FormRaw, Trailer: p.feed.Bye(), Why: p.feed.Err, Done: x.viewerDone(p)}

@@ -25,8 +25,8 @@ type transport struct {
 	missing []fmt.Stringer // codecs that are left out
 }
 
-func newFeeds(packets live.HubOptions, alloc *mem.Allocator, log *slog.Logger) feeds {
-	return feeds{feed.New[*live.Stream, *transport](packets), alloc, log}
+func newFeeds(packets live.HubOptions, room func() error, alloc *mem.Allocator, log *slog.Logger) feeds {
+	return feeds{feed.New[*live.Stream, *transport](packets, room), alloc, log}
 }
 
 // open returns the feed of a stream. It is created for its first user, and ends with its

@@ -2,6 +2,7 @@ package srtserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	srt "github.com/datarhei/gosrt"
@@ -48,7 +49,10 @@ func (s *Server) play(req srt.ConnRequest, info session.Info) {
 	if err != nil {
 		done()
 		conn.Close()
-		s.Refused(session.RoleViewer, info, fmt.Errorf("%w: %s: %w", session.ErrNotFound, info.Stream, err))
+		if !errors.Is(err, session.ErrFull) {
+			err = fmt.Errorf("%w: %s: %w", session.ErrNotFound, info.Stream, err)
+		}
+		s.Refused(session.RoleViewer, info, err)
 		return
 	}
 	p := srtconn.NewPaced(guarded)

@@ -37,7 +37,7 @@ type Server struct {
 func New(host *session.Host, packets live.HubOptions) *Server {
 	s := &Server{Host: host, over: make(chan struct{})}
 	s.guard.most = packets.Memory
-	s.feeds = newFeeds(packets, host.Alloc, host.Log)
+	s.feeds = newFeeds(packets, func() error { return host.Room() }, host.Alloc, host.Log)
 	return s
 }
 

@@ -101,7 +101,10 @@ func (v *viewing) start(ctx context.Context, s *Server, info session.Info, o *of
 	if err != nil {
 		v.pc.Close()
 		v.place()
-		return Answer{}, fmt.Errorf("%w: %s has just ended", session.ErrNotFound, info.Stream)
+		if !errors.Is(err, session.ErrFull) {
+			err = fmt.Errorf("%w: %s has just ended", session.ErrNotFound, info.Stream)
+		}
+		return Answer{}, err
 	}
 	v.out = &output{peer: v.peer}
 	for _, c := range chosen {
