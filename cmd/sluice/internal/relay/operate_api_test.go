@@ -69,7 +69,7 @@ func TestTokensOverTheAPI(t *testing.T) {
 		"GET " + good: 405, "POST /api/tokens": 400, "POST /api/tokens?action=all&stream=live/a": 400, "POST /api/tokens?action=play&stream=a": 400,
 		"POST /api/tokens?action=play&stream=live/../a": 400, "POST " + good + "&for=1h&id=a.b": 200, // the first value counts
 		"POST /api/tokens?action=play&stream=live/a&id=a.b": 400, "POST /api/tokens?action=play&stream=live/a&for=1000000h": 400,
-		"POST /api/tokens?action=play&stream=live/a&for=0s": 400, "POST /api/tokens?action=play&stream=live/a&for=soon": 400,
+		"POST /api/tokens?action=play&stream=live/a&for=0s": 400, "POST /api/tokens?action=play&stream=live/a&for=soon": 400, "POST /api/tokens?action=play&stream=live/a&for=99999999h": 400,
 	} {
 		method, path, _ := strings.Cut(request, " ")
 		if status, text := s.do(t, method, path, bearer); status != want {

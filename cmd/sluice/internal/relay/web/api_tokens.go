@@ -59,7 +59,7 @@ func tokenRequest(r *http.Request, now time.Time) (t TokenInfo, err error) {
 	within := 24 * time.Hour
 	if text := q.Get("for"); text != "" {
 		if within, err = time.ParseDuration(text); err != nil {
-			return t, fmt.Errorf("for: %.20q is not a time with its unit, such as 24h", text)
+			return t, fmt.Errorf("for: %.20q is not a time with its unit, such as 24h, or is too long", text)
 		}
 	}
 	if within < time.Second || within > mostExpiry {
