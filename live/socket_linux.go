@@ -137,6 +137,25 @@ func limitQueue(c syscall.RawConn, n int) {
 	})
 }
 
+const (
+	tcpRTOMax = 44 // TCP_RTO_MAX_MS of linux/tcp.h, since 6.15
+	// mostBackoff is the longest wait of the kernel between two attempts to send what was not
+	// acknowledged. It doubles with each, so that a line which was away for 7 s would be tried again
+	// after 12 s, when the viewer has been closed as stalled.
+	mostBackoff = 2 * time.Second
+)
+
+// limitBackoff makes the kernel try again soon after a line is back; kernels that cannot stay
+// as they are.
+func limitBackoff(c syscall.RawConn) {
+	if c == nil {
+		return
+	}
+	_ = c.Control(func(fd uintptr) {
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, tcpRTOMax, int(mostBackoff.Milliseconds()))
+	})
+}
+
 // limitTime makes the kernel give c up when the peer has acknowledged nothing for
 // so long (TCP_USER_TIMEOUT, tcp(7)), also after it was closed.
 func limitTime(c syscall.RawConn, d time.Duration) {

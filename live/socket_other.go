@@ -32,6 +32,8 @@ func outstanding(syscall.RawConn) int { return 0 }
 
 func limitQueue(syscall.RawConn, int) {}
 
+func limitBackoff(syscall.RawConn) {}
+
 func limitTime(syscall.RawConn, time.Duration) {}
 
 func dropQueue(syscall.RawConn) {}

@@ -70,6 +70,8 @@ func outstanding(syscall.RawConn) int { return 0 }
 
 func limitQueue(syscall.RawConn, int) {}
 
+func limitBackoff(syscall.RawConn) {}
+
 func limitTime(syscall.RawConn, time.Duration) {}
 
 // dropQueue makes the close of c a reset, so that the kernel lets go at once of

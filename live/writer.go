@@ -65,6 +65,7 @@ func (w *Writer) add(conn net.Conn, s *Stream, o ViewerOptions, st *ViewerState)
 	}
 	v := newViewer(conn, s, &w.options)
 	limitQueue(v.link.raw, quotaOf(s.byteRate()))
+	limitBackoff(v.link.raw)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
