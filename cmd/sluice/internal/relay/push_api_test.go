@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -157,9 +158,8 @@ func TestPushOfEnhancedCodecs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
 	near := rtmpServeWith(t, func(c *relayConfig) { c.Grace = time.Minute }, pushing(t, &relayLog{}, "live/s=rtmp://"+l.Addr().String()+"/live/x", "live/s=enhanced:rtmp://"+l.Addr().String()+"/live/y"))
-	go targetFor(l) // its goroutines are waited for, like the server's
+	targetFor(t, l)
 	config := "\x90hvc1\x01" + strings.Repeat("\x00", 30)
 	p := rtmpPush(t, near, "rtmp", "live", "s")
 	if err := p.send([]rtmpFrame{{flv.TagVideo, 0, config}, {flv.TagVideo, 0, "\x93hvc1\x00\x00\x00\x01\x26"}}); err != nil {
@@ -180,35 +180,50 @@ func TestPushOfEnhancedCodecs(t *testing.T) {
 	rtmpUntil(t, "both are live", func() bool { return pushStates(near) == "live live" })
 }
 
-// targetFor accepts publishers, says that it takes AV1 and nothing else, and reads.
-func targetFor(l net.Listener) {
+// targetFor accepts publishers until the test ends, says that it takes AV1 and nothing else, and reads.
+func targetFor(t *testing.T, l net.Listener) {
+	var accepting, reading sync.WaitGroup
+	var conns []net.Conn
+	t.Cleanup(func() {
+		l.Close()
+		accepting.Wait()
+		for _, conn := range conns {
+			conn.Close()
+		}
+		reading.Wait()
+	})
+	accepting.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conns = append(conns, conn)
+			reading.Go(func() { readAsTarget(conn) })
+		}
+	})
+}
+
+func readAsTarget(conn net.Conn) {
+	defer conn.Close()
+	r, w := sluice.NewBufReader(conn), sluice.NewBufWriter(conn)
+	c := rtmp.NewConn(r, w, rtmp.Options{Capabilities: rtmp.Capabilities{FourCCs: []string{"av01"}}})
+	defer func() {
+		c.Recycle()
+		r.Recycle()
+		w.Recycle()
+	}()
+	if c.ServerHandshake() != nil {
+		return
+	}
+	if req, err := c.ReadRequest(); err != nil || c.Accept(req) != nil {
+		return
+	}
 	for {
-		conn, err := l.Accept()
+		m, err := c.ReadMessage()
 		if err != nil {
 			return
 		}
-		go func() {
-			defer conn.Close()
-			r, w := sluice.NewBufReader(conn), sluice.NewBufWriter(conn)
-			c := rtmp.NewConn(r, w, rtmp.Options{Capabilities: rtmp.Capabilities{FourCCs: []string{"av01"}}})
-			defer func() {
-				c.Recycle()
-				r.Recycle()
-				w.Recycle()
-			}()
-			if c.ServerHandshake() != nil {
-				return
-			}
-			if req, err := c.ReadRequest(); err != nil || c.Accept(req) != nil {
-				return
-			}
-			for {
-				m, err := c.ReadMessage()
-				if err != nil {
-					return
-				}
-				m.Release()
-			}
-		}()
+		m.Release()
 	}
 }

@@ -45,7 +45,7 @@ func browser(t *testing.T) context.Context {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
-		chromedp.Flag("disable-background-networking", true), chromedp.WSURLReadTimeout(time.Minute))
+		chromedp.Flag("disable-background-networking", true), chromedp.WSURLReadTimeout(time.Minute), chromedp.Env("TMPDIR="+scratch(t)))
 	ctx, cancel := context.WithTimeout(context.Background(), 9*time.Minute)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
@@ -303,4 +303,15 @@ func (b *tab) named() {
 			e.labels && [...e.labels].some((l) => l.textContent.trim()))).map((e) => e.outerHTML.slice(0, 80))`); len(bad) > 0 {
 		b.t.Errorf("without a name:\n%s", strings.Join(bad, "\n"))
 	}
+}
+
+// scratch is where a browser that is killed leaves its socket, for which t.TempDir's path may be too long.
+func scratch(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "browser")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }

@@ -9,6 +9,7 @@ import (
 	"image/png"
 	"math"
 	"net/url"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -121,6 +122,7 @@ func browse(t *testing.T, more ...chromedp.ExecAllocatorOption) (ctx context.Con
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true),
 		chromedp.WSURLReadTimeout(lengthened(30*time.Second)),
+		chromedp.Env("TMPDIR="+scratch(t)),
 	)
 	ctx, cancel := context.WithTimeout(context.Background(), lengthened(time.Minute))
 	t.Cleanup(cancel)
@@ -191,4 +193,15 @@ func look(t *testing.T, shot []byte) (colours int, deviation float64) {
 		}
 	}
 	return len(seen), math.Sqrt(max(0, squares/n-(sum/n)*(sum/n)))
+}
+
+// scratch is where a browser that is killed leaves its socket, for which t.TempDir's path may be too long.
+func scratch(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "browser")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
