@@ -88,7 +88,7 @@ type opener struct {
 // and bit i of bits says that most-i has come.
 type seen struct {
 	run, most, bits uint64
-	at              time.Time // of the latest
+	at              time.Time // of the latest that was taken
 	earlier         []followed
 }
 
@@ -150,7 +150,6 @@ func (o *opener) first(from string, run, number uint64, now time.Time) bool {
 	case run != s.run && !s.follow(run, number, now):
 		return false
 	}
-	s.at = now
 	switch {
 	case number > s.most:
 		if by := number - s.most; by < window {
@@ -167,6 +166,7 @@ func (o *opener) first(from string, run, number uint64, now time.Time) bool {
 		return false
 	}
 	s.bits |= bit
+	s.at = now
 	return true
 }
 

@@ -166,6 +166,9 @@ func TestSmallerRunIsHeardWhenTheLargerIsSilent(t *testing.T) {
 	if err := open(next.seal("b", nil, at.Add(-behind)), at); !errors.Is(err, ErrReplay) {
 		t.Errorf("while the earlier run may live: %v", err)
 	}
+	if err := open(of[1], at); !errors.Is(err, ErrReplay) { // it is silent for all that
+		t.Errorf("again: %v", err)
+	}
 	at = at.Add(time.Millisecond)
 	for range 2 {
 		if err := open(next.seal("b", nil, at.Add(-behind)), at); err != nil {
