@@ -103,6 +103,15 @@ func (l *link) kept() int {
 	return l.wire.kept()
 }
 
+// unacked is how many bytes were given to the connection and not acknowledged by the peer, 0
+// where that is not known. Any goroutine may call it.
+func (l *link) unacked() int {
+	if c, ok := l.conn.(interface{ Unacked() int }); ok {
+		return c.Unacked()
+	}
+	return outstanding(l.raw) + l.kept()
+}
+
 // write writes at most so many bytes of the parts behind the first skip, and blocks until
 // that is done or the deadline has passed, unless the connection is a Wire's. A Write, with
 // TLS a record, for every few bytes of header would cost too much: small parts go out

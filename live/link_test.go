@@ -53,3 +53,16 @@ func TestBlockingWritesJoinSmallParts(t *testing.T) {
 		}
 	}
 }
+
+type acknowledging struct{ net.Conn }
+
+func (acknowledging) Unacked() int { return 7 }
+
+// A connection that knows what its peer has not acknowledged is asked for that.
+func TestUnackedOfTheConnection(t *testing.T) {
+	for conn, want := range map[net.Conn]int{acknowledging{}: 7, &net.UnixConn{}: 0} {
+		if l := (link{conn: conn}); l.unacked() != want {
+			t.Errorf("%T: %d", conn, l.unacked())
+		}
+	}
+}

@@ -9,14 +9,14 @@ type ViewerStats struct {
 	Dropped int64         // tags that it was not, because it was slow or has to wait for a key frame
 	Jumps   int64         // how often it was moved on to a key frame
 	Lag     time.Duration // since the oldest frame came that the peer has not acknowledged
-	Queued  int           // bytes that wait for it, in the kernel and behind TLS; 0 where that is not known
+	Queued  int           // bytes that wait for it, in the kernel and behind TLS, or as Unacked of its connection says; 0 where that is not known
 	Merge   time.Duration
 }
 
 // Stats returns v's figures.
 func (v *Viewer) Stats() ViewerStats {
 	f := &v.figures
-	queued := outstanding(v.link.raw) + v.link.kept()
+	queued := v.link.unacked()
 	return ViewerStats{
 		Bytes: f.bytes.Load(), Frames: f.frames.Load(), Dropped: f.dropped.Load(), Jumps: f.jumps.Load(),
 		Lag: v.lag(int64(queued)), Queued: queued, Merge: v.options.merge,

@@ -17,7 +17,9 @@ import (
 // for each other.
 //
 // That is for TCP and Unix sockets on Unix systems, and for TLS over a Wire on them.
-// Other connections have a goroutine each, and deadlines.
+// Other connections have a goroutine each, and deadlines. One of a protocol with its own
+// acknowledgements has Unacked() int, for a viewer's figures: how many of the bytes written
+// the peer has not acknowledged.
 type Writer struct {
 	options WriterOptions
 	loops   []*loop

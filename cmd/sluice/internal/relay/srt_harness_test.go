@@ -25,8 +25,8 @@ import (
 
 // srtUnit is a unit of media as these tests compare it.
 type srtUnit struct {
-	video bool
-	media string
+	video, key bool
+	media      string
 }
 
 // srtRounds is how often the clip comes in srtClip, one behind the other.
@@ -78,7 +78,7 @@ func srtMedia(u *au.Unit) srtUnit {
 			media = append(media, p...)
 		}
 	}
-	return srtUnit{u.Video, string(media)}
+	return srtUnit{u.Video, u.Key, string(media)}
 }
 
 // srtDial connects to a server, or to a proxy before it.
@@ -261,45 +261,64 @@ type srtProxy struct {
 	front *net.UDPConn
 	lost  atomic.Int64
 	all   atomic.Int64
-	over  chan struct{}
 	work  sync.WaitGroup
 }
+
+// srtPath says when a datagram of so many bytes arrives, and whether it does.
+type srtPath func(n int) (at time.Time, ok bool)
 
 // srtLossy starts a proxy that loses so many percent each way once a connection has been
 // made, and takes delay for each datagram.
 func srtLossy(t *testing.T, to string, percent int, delay time.Duration) *srtProxy {
 	t.Helper()
+	r := rand.New(rand.NewPCG(7, 7))
+	var mu sync.Mutex
+	path := func(int) (time.Time, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		return time.Now().Add(delay), r.IntN(100) >= percent
+	}
+	return srtLine(t, to, path, path)
+}
+
+// srtNarrow starts a proxy that carries so many bytes a second to the client, and loses what
+// would have to wait for longer than queue.
+func srtNarrow(t *testing.T, to string, rate float64, queue time.Duration) *srtProxy {
+	t.Helper()
+	var free time.Time // when the line has sent all; one goroutine uses it
+	return srtLine(t, to, func(int) (time.Time, bool) { return time.Now(), true }, func(n int) (time.Time, bool) {
+		now := time.Now()
+		if free.Sub(now) > queue {
+			return now, false
+		}
+		if free.Before(now) {
+			free = now
+		}
+		const headers = 28 // of IP and UDP
+		free = free.Add(time.Duration(float64(n+headers) / rate * float64(time.Second)))
+		return free, true
+	})
+}
+
+// srtLine starts a proxy with a path to the server and one back. Handshakes are not lost.
+func srtLine(t *testing.T, to string, there, back srtPath) *srtProxy {
+	t.Helper()
 	server, err := net.ResolveUDPAddr("udp", to)
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &srtProxy{over: make(chan struct{})}
+	x := &srtProxy{}
 	if x.front, err = net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}); err != nil {
 		t.Fatal(err)
 	}
-	var back *net.UDPConn // one client is enough
-	if back, err = net.DialUDP("udp", nil, server); err != nil {
+	var rear *net.UDPConn // one client is enough
+	if rear, err = net.DialUDP("udp", nil, server); err != nil {
 		t.Fatal(err)
 	}
 	x.front.SetReadBuffer(4 << 20)
-	back.SetReadBuffer(4 << 20)
+	rear.SetReadBuffer(4 << 20)
 	var client atomic.Pointer[net.UDPAddr]
-	r := rand.New(rand.NewPCG(7, 7))
-	var mu sync.Mutex
-	loses := func(p []byte) bool {
-		x.all.Add(1)
-		if len(p) > 1 && p[0] == 0x80 && p[1] == 0 { // handshakes are not what is tested
-			return false
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if r.IntN(100) < percent {
-			x.lost.Add(1)
-			return true
-		}
-		return false
-	}
-	pass := func(from *net.UDPConn, to func([]byte), heard func(*net.UDPAddr)) {
+	pass := func(path srtPath, from *net.UDPConn, to func([]byte), heard func(*net.UDPAddr)) {
 		type late struct {
 			at time.Time
 			p  []byte
@@ -325,17 +344,21 @@ func srtLossy(t *testing.T, to string, percent int, delay time.Duration) *srtPro
 					continue // refused for now
 				}
 				heard(addr)
-				if !loses(room[:n]) {
-					queue <- late{time.Now().Add(delay), bytes.Clone(room[:n])}
+				x.all.Add(1)
+				at, ok := path(n)
+				if !ok && !(n > 1 && room[0] == 0x80 && room[1] == 0) {
+					x.lost.Add(1)
+					continue
 				}
+				queue <- late{at, bytes.Clone(room[:n])}
 			}
 		})
 	}
-	pass(x.front, func(p []byte) { back.Write(p) }, func(a *net.UDPAddr) { client.Store(a) })
-	pass(back, func(p []byte) { x.front.WriteToUDP(p, client.Load()) }, func(*net.UDPAddr) {})
+	pass(there, x.front, func(p []byte) { rear.Write(p) }, func(a *net.UDPAddr) { client.Store(a) })
+	pass(back, rear, func(p []byte) { x.front.WriteToUDP(p, client.Load()) }, func(*net.UDPAddr) {})
 	t.Cleanup(func() {
 		x.front.Close()
-		back.Close()
+		rear.Close()
 		x.work.Wait()
 	})
 	return x

@@ -55,6 +55,7 @@ func (q *pushing) attemptSRT(ctx context.Context) error {
 	to := srtconn.NewPaced(conn)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	defer context.AfterFunc(ctx, to.Stop)() // a write may wait for the line
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		cancel(gone(conn))

@@ -12,7 +12,7 @@ import (
 
 const (
 	// payload is what one packet of the protocol carries: seven of a transport stream.
-	payload = 7 * 188
+	payload = 7 * packetLen
 	// burst is sent at once, then comes a pause: a viewer begins with a group of
 	// pictures, and the library refuses what its queue of 1,024 packets cannot take.
 	burst      = 32 << 10
@@ -25,13 +25,17 @@ type Paced struct {
 	linger time.Duration
 	rest   []byte // less than a packet of a transport stream
 	sent   int    // bytes since the latest pause
+	window window
+	counts continuity
+	room   [payload]byte
 	once   sync.Once
 	closed chan struct{}
 }
 
 // NewPaced makes a Paced of conn, transferred.
 func NewPaced(conn srt.Conn) *Paced {
-	return &Paced{conn: conn, linger: latency(conn) + 300*time.Millisecond, closed: make(chan struct{})}
+	d := latency(conn)
+	return &Paced{conn: conn, linger: d + 300*time.Millisecond, window: newWindow(d), counts: continuity{}, closed: make(chan struct{})}
 }
 
 // latency is for how long the peer keeps packets before it shows them.
@@ -42,14 +46,14 @@ func latency(conn srt.Conn) time.Duration {
 }
 
 // Write takes bytes, borrowed until it returns. It sends whole packets of the transport
-// stream, and keeps what is left.
+// stream, numbered one after another, and keeps what is left. It waits while more is on its
+// way to the peer than the line carries.
 func (p *Paced) Write(b []byte) (int, error) {
 	n := len(b)
-	const packet = 188
 	if len(p.rest) > 0 {
-		k := min(packet-len(p.rest), len(b))
+		k := min(packetLen-len(p.rest), len(b))
 		p.rest = append(p.rest, b[:k]...)
-		if b = b[k:]; len(p.rest) < packet {
+		if b = b[k:]; len(p.rest) < packetLen {
 			return n, nil
 		}
 		if err := p.send(p.rest); err != nil {
@@ -57,8 +61,8 @@ func (p *Paced) Write(b []byte) (int, error) {
 		}
 		p.rest = p.rest[:0]
 	}
-	for len(b) >= packet {
-		k := min(payload, len(b)/packet*packet)
+	for len(b) >= packetLen {
+		k := min(payload, len(b)/packetLen*packetLen)
 		if err := p.send(b[:k]); err != nil {
 			return 0, err
 		}
@@ -74,11 +78,20 @@ func (p *Paced) send(b []byte) error {
 		return net.ErrClosed
 	default:
 	}
+	if p.window.full(len(b)) {
+		if err := p.wait(len(b)); err != nil {
+			return err
+		}
+	}
+	b = p.room[:copy(p.room[:], b)]
+	p.counts.number(b)
 	if _, err := p.conn.Write(b); err == io.EOF { // as the library says that it is closed
 		return io.ErrClosedPipe
 	} else if err != nil {
 		return err
 	}
+	p.window.sent += len(b)
+	p.window.wrote = time.Now()
 	if p.sent += len(b); p.sent >= burst {
 		p.sent = 0
 		pause := time.NewTimer(burstPause)
@@ -118,8 +131,16 @@ func (p *Paced) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-func (p *Paced) LocalAddr() net.Addr              { return p.conn.LocalAddr() }
-func (p *Paced) RemoteAddr() net.Addr             { return p.conn.RemoteAddr() }
-func (p *Paced) SetDeadline(time.Time) error      { return nil }
-func (p *Paced) SetReadDeadline(time.Time) error  { return nil }
-func (p *Paced) SetWriteDeadline(time.Time) error { return nil }
+func (p *Paced) LocalAddr() net.Addr             { return p.conn.LocalAddr() }
+func (p *Paced) RemoteAddr() net.Addr            { return p.conn.RemoteAddr() }
+func (p *Paced) SetDeadline(time.Time) error     { return nil }
+func (p *Paced) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline is Stop when t has passed, so that a Write that waits ends. Others need
+// none.
+func (p *Paced) SetWriteDeadline(t time.Time) error {
+	if !t.IsZero() && !t.After(time.Now()) {
+		p.Stop()
+	}
+	return nil
+}
