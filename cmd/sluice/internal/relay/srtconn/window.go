@@ -38,11 +38,11 @@ const (
 	firstWindow = 8 * payload
 	minWindow   = 4 * payload
 	// windowSpan is the longest span of a line with a short way, and windowRoom what is added to
-	// the time of the way: the library sends each 10 ms, and acknowledges each 10 ms.
+	// two round trips, after which what was lost is there: the library sends each 10 ms, and acknowledges each 10 ms.
 	windowSpan = 250 * time.Millisecond
 	windowRoom = 50 * time.Millisecond
 	// windowLook is how often a full window is looked at, and measured is for how long the
-	// rate is measured.
+	// rate is measured at least.
 	windowLook = 5 * time.Millisecond
 	measured   = 100 * time.Millisecond
 	// windowKeep of a rate is left when less was measured: packets that were lost hold
@@ -74,7 +74,7 @@ func (w *window) update(s *srt.Statistics, now time.Time) {
 	w.idle = w.idle || now.Sub(w.look) > 4*windowLook
 	w.look = now
 	took := now.Sub(w.at)
-	if took < measured {
+	if took < max(measured, 2*w.rtt) {
 		return
 	}
 	rate, again := float64(w.acked-w.from)/took.Seconds(), int(s.Accumulated.PktRetrans-w.again)*payload
@@ -94,8 +94,7 @@ func (w *window) update(s *srt.Statistics, now time.Time) {
 
 // resize makes the window that of the rate.
 func (w *window) resize() {
-	way := time.Duration(w.grows * float64(w.rtt))
-	w.size = max(int(w.rate*max(w.span, way+windowRoom).Seconds()), minWindow)
+	w.size = max(int(w.rate*max(w.span, 2*w.rtt+windowRoom).Seconds()), minWindow)
 }
 
 // stuck reports, once in a while, that nothing more is acknowledged. The peer asks for the last
