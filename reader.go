@@ -120,6 +120,7 @@ func (b *BufReader) SetLimits(o Options) {
 		}
 	}
 	b.extras().limits = l
+	b.win.Limit = uint32(l.frame)
 }
 
 func (b *BufReader) limits() *limits {

@@ -105,6 +105,7 @@ func (b *BufReader) start(k kind) {
 	limit, _ := budget(b.alloc)
 	b.asks = limit > 0
 	b.size = sizing.New(b.BufLen)
+	b.win.Limit = uint32(b.limits().frame)
 	b.kind = k
 }
 

@@ -15,7 +15,7 @@ import (
 // A small Buf keeps its whole block: call Buf.Compact on one that must live long.
 func (b *BufReader) ReadBuf(n int) (mem.Buf, error) {
 	r, s := b.win.R, b.win.Slab()
-	if uint(n-1) < uint(b.win.W-r) && n <= b.limits().frame && s.Valid() {
+	if uint(n-1) < uint(b.win.W-r) && uint(n) <= uint(b.win.Limit) && s.Valid() {
 		b.win.R = r + n
 		return s.Cut(r, n), nil
 	}
@@ -24,7 +24,7 @@ func (b *BufReader) ReadBuf(n int) (mem.Buf, error) {
 
 //go:noinline
 func (b *BufReader) bufSlow(n int) (mem.Buf, error) {
-	if uint(n-1) < uint(b.win.W-b.win.R) && n <= b.limits().frame {
+	if uint(n-1) < uint(b.win.W-b.win.R) && uint(n) <= uint(b.win.Limit) {
 		return b.win.Cut(n), nil
 	}
 	if n == 0 {
@@ -59,7 +59,7 @@ func (b *BufReader) bufOfNothing() (mem.Buf, error) {
 // and not released. However many there are, that costs no atomic operation.
 // On error dst has not changed.
 func (b *BufReader) ReadBufs(n int, dst []mem.Buf) error {
-	if uint(n-1) >= uint(b.win.W-b.win.R) || n > b.limits().frame {
+	if uint(n-1) >= uint(b.win.W-b.win.R) || uint(n) > uint(b.win.Limit) {
 		return b.bufsSlow(n, dst)
 	}
 	b.win.CutFor(dst, n)

@@ -14,7 +14,7 @@ import (
 // n < 0, as a length from a peer's message can be.
 func (b *BufReader) Next(n int) ([]byte, error) {
 	r := b.win.R
-	if uint(n) > uint(b.win.W-r) || n > b.limits().frame {
+	if uint(n) > uint(b.win.W-r) || uint(n) > uint(b.win.Limit) {
 		return b.nextSlow(n)
 	}
 	b.win.R = r + n

@@ -26,6 +26,7 @@ type Window struct {
 	own  bool  // the block is filled here: its memory can be used again
 
 	lastByte int16    // the byte before low, -1 when unknown
+	Limit    uint32   // the most bytes that the shortest paths take at once; the window has no limit
 	slab     mem.Slab // the block under Buf
 	start    int64    // place in the stream of Buf[0]
 	low      int      // oldest consumed byte that is still in Buf
