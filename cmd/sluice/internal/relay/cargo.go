@@ -175,6 +175,10 @@ func (p *cargo) unpack() {
 	}
 }
 
+// divide has recordings end at the newest key frames, where the other process goes on. It comes
+// before anything that ends their streams.
+func (p *cargo) divide() { p.orders.to.recorders.leave(p.joinable) }
+
 // leave lets go of what was sent: it is another process's. The rest goes on until the
 // server ends.
 func (p *cargo) leave() {
@@ -183,7 +187,6 @@ func (p *cargo) leave() {
 		left[m] = true
 		m.Leave(p.host.Writer)
 	}
-	p.orders.to.recorders.leave(p.joinable)
 	p.paused = slices.DeleteFunc(p.paused, func(m *session.Mover) bool { return left[m] })
 	p.unpack()
 }

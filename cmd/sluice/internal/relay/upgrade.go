@@ -141,6 +141,7 @@ func (u *upgrades) give(c *handover.Conn, kinds []string) error {
 		u.listeners.resume()
 		return err
 	}
+	cargo.divide()
 	close(u.done)
 	cargo.leave()
 	u.host.Log.Info("handed over", "publishers", cargo.publishers(), "viewers", cargo.viewers(), "took", time.Since(began).Round(time.Microsecond))
