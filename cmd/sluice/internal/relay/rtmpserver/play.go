@@ -142,7 +142,7 @@ func (x *peer) admitViewer(ctx context.Context, req *rtmp.Request, in *inbound) 
 	x.conn.SetReadDeadline(time.Unix(1, 0)) // ends attend
 }
 
-// accept accepts a viewer. Another server is told the way that the stream comes, so that it
+// accept accepts a viewer. Another server is given the way that the stream comes, so that it
 // does not take what it has sent itself.
 func (x *peer) accept(req *rtmp.Request, info session.Info, st *live.Stream) error {
 	if err := x.c.Accept(req); err != nil || len(info.Via) == 0 {

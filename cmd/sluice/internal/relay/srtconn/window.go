@@ -38,7 +38,8 @@ const (
 	firstWindow = 8 * payload
 	minWindow   = 4 * payload
 	// windowSpan is the longest span of a line with a short way, and windowRoom what is added to
-	// two round trips, after which what was lost is there: the library sends each 10 ms, and acknowledges each 10 ms.
+	// two round trips, after which what was lost is there: the library sends each 10 ms, and
+	// acknowledges each 10 ms.
 	windowSpan = 250 * time.Millisecond
 	windowRoom = 50 * time.Millisecond
 	// windowLook is how often a full window is looked at, and measured is for how long the
