@@ -43,7 +43,8 @@ help:
 
 # -count=1 throughout: some tests read files of the repository or talk to the
 # machine, and an old success of theirs says nothing. Many tests wait, so there is one
-# package more at a time than processors, and those that take minutes come first, so that
+# package more at a time than processors with the checks, and three without, where the relay,
+# real peers and the looks at other programs wait for minutes; what takes minutes comes first, so that
 # the others fill the time; what takes three minutes may take more than ten on a machine
 # that does something else, too. lint has vetted what is built here, and no test reads the
 # debugging information of its own binary, which takes a quarter of the time to link. The library's tests
@@ -56,14 +57,14 @@ help:
 # failure: it is to be mended. More than three failures, and data races, are not run again.
 RERUNS = 0
 GOTESTSUM = go run gotest.tools/gotestsum@v1.13.0 --format pkgname --format-icons text --hide-summary skipped --rerun-fails=$(RERUNS) --rerun-fails-max-failures 3 --rerun-fails-abort-on-data-race
-TEST = $(GOTESTSUM) --packages '$(1)' -- -count=1 -timeout 25m -ldflags=-w -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+TEST = $(GOTESTSUM) --packages '$(1)' -- -count=1 -timeout 25m -ldflags=-w -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + $(2))
 test: export GOFLAGS = -trimpath
 test:
 	@scripts/ensure-tools.sh
 	@scripts/lint.sh
 	@scripts/cross.sh
-	@GORACE=atexit_sleep_ms=0 $(call TEST,$(SLOW) $(PARTS)) -race -tags invariants -vet=off
-	@$(call TEST,$(filter %/realtest %/relay,$(WHOLE)) $(WHOLE) $(ONCE) $(LIBRARY)) -vet=off
+	@GORACE=atexit_sleep_ms=0 $(call TEST,$(SLOW) $(PARTS),1) -race -tags invariants -vet=off
+	@$(call TEST,$(filter %/realtest %/relay,$(WHOLE)) $(WHOLE) $(ONCE) $(LIBRARY),3) -vet=off
 
 check:
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"

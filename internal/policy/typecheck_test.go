@@ -60,15 +60,15 @@ func newLoader(t *testing.T, p platform) *loader {
 	if root, err := exec.Command("go", "env", "GOROOT").Output(); err == nil {
 		build.Default.GOROOT = strings.TrimSpace(string(root))
 	}
-	std := libraries[p.String()]
+	std := libraries[p.goos]
 	if std == nil {
 		std = importer.ForCompiler(positions, "source", nil)
-		libraries[p.String()] = std
+		libraries[p.goos] = std
 	}
 	return &loader{positions, build.Default, std, map[string]*checked{}}
 }
 
-// The standard library is read once for each platform.
+// The standard library is read once for each system: it has no tags of ours.
 var (
 	positions = token.NewFileSet()
 	libraries = map[string]types.Importer{}
