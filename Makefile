@@ -42,14 +42,14 @@ help:
 	@echo 'make bench   the side-by-side comparison on this machine, about a minute'
 
 # -count=1 throughout: some tests read files of the repository or talk to the
-# machine, and an old success of theirs says nothing. Many tests wait, so there is one
-# package more at a time than processors with the checks, and three without, where the relay,
-# real peers and the looks at other programs wait for minutes; what takes minutes comes first, so that
-# the others fill the time; what takes three minutes may take more than ten on a machine
-# that does something else, too. lint has vetted what is built here, and no test reads the
-# debugging information of its own binary, which takes a quarter of the time to link. The library's tests
-# run twice, with all checks and with none, those of the programs once, with the checks
-# unless they are among WHOLE. Without paths in what is compiled, the test that installs a
+# machine, and an old success of theirs says nothing. Many tests wait, so more packages run
+# at a time than there are processors: one more under the race detector, which is busy, and three
+# more in the plain pass, where the relay, real peers and the looks at other programs wait for minutes.
+# Those that take minutes come first, so that the others fill the time; what takes three minutes may
+# take more than ten on a machine that does something else, too. lint has vetted what is built here, and
+# no test reads the debugging information of its own binary, which takes a quarter of the time to link.
+# The library's tests run twice, with all checks and with none, those of the programs once, with the
+# checks unless they are among WHOLE. Without paths in what is compiled, the test that installs a
 # release finds what it stands on compiled.
 #
 # RERUNS is how often a test that failed is run again by itself: never, and once in CI, whose
