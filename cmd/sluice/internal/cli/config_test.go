@@ -47,26 +47,27 @@ func TestConfigCheck(t *testing.T) {
 		}
 	}
 	// What is found out only when it is used, and what is no YAML, has its place too.
-	damaged := written(t, "junk")
+	damaged, dir := written(t, "junk"), t.TempDir()
 	for text, says := range map[string]string{
-		"grace: 1s\npush: live/*=rtmp://host\n":                          ":2:1: push: not a target",
-		"streams:\n  live/*:\n    push: rtmp://host\n":                   ":3:5: push: ",
-		"source: [\"a b/c=rtsp://host/1\"]\n":                            ":1:1: source: ",
-		"source: live/x=rtsp://host:99999999/1\n":                        ":1:1: source: ",
-		"source: live/x=srt://host:99999999\n":                           ":1:1: source: ",
-		"origin: http://host:99999999\n":                                 ":1:1: origin: ",
-		"streams:\n  live/../x: {grace: 2s}\n":                           ":2:3: pattern: ",
-		"push: live/../x=rtmp://host/app/x\n":                            ":1:1: push: ",
-		"rtsp-udp: \":8001\"\n":                                          ":1:1: rtsp-udp: ",
-		"rtmps: \":1936\"\ncert: none.pem\nkey: none.pem\n":              ":2:1: cert: ",
-		"bans-file: " + damaged + "\n":                                   ":1:1: bans-file: access: file of bans: " + damaged,
-		"bans-file: /dev/null/none/bans\n":                               ":1:1: bans-file: access: file of bans: /dev/null/none/bans",
-		"grace: 1s\nrecord: " + damaged + "\n":                           ":2:1: record: mkdir " + damaged + ": not a directory",
-		"streams:\n  live/*:\n    record: " + damaged + "\n":             ":3:5: record: mkdir ",
-		"event-hook: http://127.0.0.1:9\nevent-spool: " + damaged + "\n": ":2:1: event-spool: mkdir ",
-		"allow-play: [300.1.1.1]\n":                                      ":1:1: allow-play: \"300.1.1.1\" is neither",
-		"grace: 1s\ngrace: 2s\n":                                         ":2:1: ",
-		"grace: [1s\n":                                                   ":1:8: ",
+		"grace: 1s\npush: live/*=rtmp://host\n":                                     ":2:1: push: not a target",
+		"streams:\n  live/*:\n    push: rtmp://host\n":                              ":3:5: push: ",
+		"source: [\"a b/c=rtsp://host/1\"]\n":                                       ":1:1: source: ",
+		"source: live/x=rtsp://host:99999999/1\n":                                   ":1:1: source: ",
+		"source: live/x=srt://host:99999999\n":                                      ":1:1: source: ",
+		"origin: http://host:99999999\n":                                            ":1:1: origin: ",
+		"streams:\n  live/../x: {grace: 2s}\n":                                      ":2:3: pattern: ",
+		"push: live/../x=rtmp://host/app/x\n":                                       ":1:1: push: ",
+		"rtsp-udp: \":8001\"\n":                                                     ":1:1: rtsp-udp: ",
+		"rtmps: \":1936\"\ncert: none.pem\nkey: none.pem\n":                         ":2:1: cert: ",
+		"bans-file: " + damaged + "\n":                                              ":1:1: bans-file: access: file of bans: " + damaged,
+		"bans-file: /dev/null/none/bans\n":                                          ":1:1: bans-file: access: file of bans: /dev/null/none/bans",
+		"grace: 1s\nrecord: " + damaged + "\n":                                      ":2:1: record: mkdir " + damaged + ": not a directory",
+		"streams:\n  live/*:\n    record: " + damaged + "\n":                        ":3:5: record: mkdir ",
+		"record: " + dir + "/a\nstreams:\n  live/*:\n    record: " + dir + "/a/b\n": ":4:5: record: " + dir + "/a/b and " + dir + "/a: ",
+		"event-hook: http://127.0.0.1:9\nevent-spool: " + damaged + "\n":            ":2:1: event-spool: mkdir ",
+		"allow-play: [300.1.1.1]\n":                                                 ":1:1: allow-play: \"300.1.1.1\" is neither",
+		"grace: 1s\ngrace: 2s\n":                                                    ":2:1: ",
+		"grace: [1s\n":                                                              ":1:8: ",
 	} {
 		name := written(t, text)
 		if code, _, said := called(t, "config", "check", name); code != ExitFailure || !strings.HasPrefix(said, name+says) || strings.Count(said, "\n") != 1 {

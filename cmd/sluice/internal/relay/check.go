@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -34,18 +35,22 @@ func Check(c *config.Config) error {
 	targets(c.Place("push"), c.Push)
 	for _, s := range c.Sections() {
 		for _, v := range s.Values {
-			switch v.Name {
-			case "push":
+			if v.Name == "push" {
 				targets(v.Place, strings.Split(v.Text, ","))
-			case "record":
-				fault(v.Place, "record", noFile(v.Text))
 			}
 		}
+	}
+	var dirs []string
+	for _, v := range recordDirs(c) {
+		path, err := placeOf(v.Text, slices.Values(dirs))
+		if err == nil {
+			dirs, err = append(dirs, path), noFile(v.Text)
+		}
+		fault(v.Place, "record", err)
 	}
 	if c.BansFile != "" {
 		fault(c.Place("bans-file"), "bans-file", access.CheckBans(c.BansFile))
 	}
-	fault(c.Place("record"), "record", noFile(c.Record))
 	if c.EventHook != "" {
 		fault(c.Place("event-spool"), "event-spool", noFile(c.EventSpool))
 	}

@@ -23,9 +23,10 @@ type recorders struct {
 	of      func(stream string) *config.Config
 
 	mu       sync.Mutex
-	byDir    map[string]*recordings.Recordings
-	archives []*archive.Archive // of all directories
-	ordered  map[string]bool    // streams whose recording the API has begun or ended
+	paths    map[string]string                 // of the directories, by what the settings call them
+	byPath   map[string]*recordings.Recordings // by path without symbolic links
+	archives []*archive.Archive                // of all directories
+	ordered  map[string]bool                   // streams whose recording the API has begun or ended
 }
 
 // maxOrdered is how many streams' recordings can be begun or ended.
@@ -36,13 +37,13 @@ var (
 	errNoDirectory   = errors.New("there is no directory for this stream: see the setting record")
 )
 
-// want returns the directory for a stream; "": it is not recorded. The lock is held.
+// want returns the path of the directory for a stream; "": it is not recorded. The lock is held.
 func (r *recorders) want(stream string) string {
 	c := r.of(stream)
 	if on, ok := r.ordered[stream]; ok && !on || !ok && !c.RecordAll {
 		return ""
 	}
-	return c.Record
+	return r.paths[c.Record]
 }
 
 // control begins or ends the recording of a stream, also in the process that takes this
@@ -100,33 +101,39 @@ func (r *recorders) all() []*archive.Archive {
 
 // prepare opens the directories of a configuration.
 func (r *recorders) prepare(c *config.Config) error {
-	dirs := []config.SectionValue{{Text: c.Record, Place: c.Place("record")}}
-	for _, s := range c.Sections() {
-		for _, v := range s.Values {
-			if v.Name == "record" {
-				dirs = append(dirs, v)
-			}
-		}
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, v := range dirs {
-		dir := v.Text
-		if dir == "" || r.byDir[dir] != nil {
+	for _, v := range recordDirs(c) {
+		if r.paths[v.Text] != "" {
 			continue
 		}
+		if err := r.open(v.Text); err != nil {
+			return config.Fault(v.Place, "record", err)
+		}
+	}
+	return nil
+}
+
+// open opens a directory, unless it is open by another name. The lock is held.
+func (r *recorders) open(dir string) error {
+	path, err := placeOf(dir, maps.Keys(r.byPath))
+	if err != nil {
+		return err
+	}
+	if r.byPath == nil {
+		r.paths, r.byPath = map[string]string{}, map[string]*recordings.Recordings{}
+	}
+	if r.byPath[path] == nil {
 		o := r.options
 		o.Dir = dir
 		files, err := record.New(o)
 		if err != nil {
-			return config.Fault(v.Place, "record", err)
+			return err
 		}
-		if r.byDir == nil {
-			r.byDir = map[string]*recordings.Recordings{}
-		}
-		r.byDir[dir] = recordings.New(files)
+		r.byPath[path] = recordings.New(files)
 		r.archives = append(r.archives, archive.New(files.Root, files.Open))
 	}
+	r.paths[dir] = path
 	return nil
 }
 
@@ -134,7 +141,7 @@ func (r *recorders) prepare(c *config.Config) error {
 func (r *recorders) Begin(st *live.Stream) {
 	r.mu.Lock()
 	defer r.mu.Unlock() // to the end: a refresh in between would be undone
-	if to := r.byDir[r.want(st.Name())]; to != nil {
+	if to := r.byPath[r.want(st.Name())]; to != nil {
 		to.Begin(st)
 	}
 }
@@ -142,7 +149,7 @@ func (r *recorders) Begin(st *live.Stream) {
 // goOn records an adopted stream, from where its recording in the predecessor leaves off.
 func (r *recorders) goOn(st *live.Stream) {
 	r.mu.Lock()
-	to := r.byDir[r.want(st.Name())]
+	to := r.byPath[r.want(st.Name())]
 	r.mu.Unlock()
 	if to != nil {
 		to.Continue(st)
@@ -164,8 +171,8 @@ func (r *recorders) refresh(streams []*live.Stream) {
 	for _, st := range streams {
 		r.mu.Lock()
 		want := r.want(st.Name())
-		for dir, list := range r.byDir {
-			if dir == want {
+		for path, list := range r.byPath {
+			if path == want {
 				list.Begin(st)
 			} else {
 				list.End(st)
@@ -179,7 +186,7 @@ func (r *recorders) refresh(streams []*live.Stream) {
 func (r *recorders) list() []*recordings.Recordings {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Collect(maps.Values(r.byDir))
+	return slices.Collect(maps.Values(r.byPath))
 }
 
 // Close implements session's recorder.
