@@ -80,9 +80,13 @@ func (a *Allocator) reserved(c *class, b *block, n int) Buf {
 // GetContext is TryGet that waits for room until ctx ends; it then returns an
 // error that matches both ErrBudget and the context's cause. It waits in the
 // same queue as readers, in the order of coming. A request that is larger
-// than the whole budget is refused at once, with ErrBudget.
+// than the whole budget is refused at once, with ErrBudget. It panics for a nil ctx, whether
+// there is room or not, and for an n that cannot be.
 func (a *Allocator) GetContext(ctx context.Context, n int) (Buf, error) {
 	a.checkSize("GetContext", n)
+	if ctx == nil {
+		panic("mem: Allocator.GetContext: nil context")
+	}
 	if b, ok := a.tryGet(n); ok {
 		return b, nil
 	}

@@ -142,6 +142,18 @@ func TestAnEndedContextIsRefusedOnlyWhereItWouldWait(t *testing.T) {
 	b.Release()
 }
 
+// A place in the queue that such a call left behind would hold up all that wait after it.
+func TestANilContextIsRefusedBeforeItWaits(t *testing.T) {
+	a, _ := fullAllocator(t, 1, 4096)
+	for name, a := range map[string]*mem.Allocator{"with room": mem.New(mem.Options{}), "full": a} {
+		var none context.Context
+		mustPanic(t, name, func() { a.GetContext(none, 1) }, "mem: Allocator.GetContext: nil context")
+		if n := a.Stats().Budget.Waiting; n != 0 {
+			t.Errorf("%s: %d wait", name, n)
+		}
+	}
+}
+
 func TestMoreThanTheWholeBudgetIsRefusedAtOnce(t *testing.T) {
 	a := mem.New(mem.Options{Budget: 5000})
 	if _, err := a.GetContext(context.Background(), 4097); !errors.Is(err, mem.ErrBudget) { // 8192 bytes

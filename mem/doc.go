@@ -16,7 +16,8 @@
 // Forgetting a Release costs reuse, never correctness: block memory is
 // ordinary Go memory and the collector frees what is unreachable. The leak
 // levels name the line that forgot, and the outstanding references are the
-// pprof profile sluice_bufs. A release too many panics before it does harm.
+// pprof profile sluice_bufs. A release too many panics before it does harm, of a
+// copy of a Buf too. That does not hold for a Slab: see there.
 //
 // Allocators and Bufs of the same block may be used by many goroutines at
 // once; a single variable of type Buf, Memory or Slab by one at a time.

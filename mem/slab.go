@@ -12,7 +12,8 @@ import (
 // and cuts Bufs out of what is written. A Cut costs no atomic operation,
 // however many holders it is for. Readers, receive buffers and the like are
 // made of it. It belongs to one goroutine at a time; the Bufs cut from it
-// belong to their holders.
+// belong to their holders. Unlike a Buf it must not be used through two copies: a
+// release of the second would give back a block that is another's by then.
 //
 // Memory that was cut out must not be written any more while Shared is true.
 type Slab struct {
