@@ -87,17 +87,31 @@ func TestUnreadByteIsRefusedAfterCallsThatDoNotRead(t *testing.T) {
 	}
 }
 
-func TestUnreadByteIsGrantedAfterADiscardOfNothing(t *testing.T) {
-	for _, r := range []interface {
+func TestUnreadByteIsGrantedAfterCallsThatDoNothing(t *testing.T) {
+	type scanner interface {
 		io.ByteScanner
 		Discard(n int) (int, error)
-	}{bufio.NewReader(strings.NewReader("ab")), readerOf(t, paranoid(t), 0, strings.NewReader("ab"))} {
-		_, _ = r.ReadByte()
-		if n, err := r.Discard(0); n != 0 || err != nil {
-			t.Errorf("%T: Discard(0): %d, %v", r, n, err)
-		}
-		if err := r.UnreadByte(); err != nil {
-			t.Errorf("%T: %v", r, err)
+		Peek(n int) ([]byte, error)
+	}
+	for _, c := range []struct {
+		name string
+		call func(r scanner) error
+		want error
+	}{
+		{"Discard(0)", func(r scanner) error { _, err := r.Discard(0); return err }, nil},
+		{"Discard(-1)", func(r scanner) error { _, err := r.Discard(-1); return err }, bufio.ErrNegativeCount},
+		{"Peek(-1)", func(r scanner) error { _, err := r.Peek(-1); return err }, bufio.ErrNegativeCount},
+	} {
+		for _, r := range []scanner{
+			bufio.NewReader(strings.NewReader("ab")), readerOf(t, paranoid(t), 0, strings.NewReader("ab")),
+		} {
+			_, _ = r.ReadByte()
+			if err := c.call(r); err != c.want {
+				t.Errorf("%T: %s: %v, want %v", r, c.name, err, c.want)
+			}
+			if err := r.UnreadByte(); err != nil {
+				t.Errorf("%T: UnreadByte after %s: %v", r, c.name, err)
+			}
 		}
 	}
 }

@@ -66,11 +66,11 @@ func (b *BufReader) wrongSize(op string, n int) error {
 // stream; the reader has not changed. Unlike bufio's it is not bound to a
 // buffer size, but to Options.Frame, and as with bufio Peek(Buffered()) always succeeds.
 func (b *BufReader) Peek(n int) ([]byte, error) {
+	if n < 0 {
+		return nil, bufio.ErrNegativeCount // UnreadByte stays possible, as with bufio
+	}
 	b.win.Fix()
-	if uint(n) > uint(b.win.W-b.win.R) {
-		if n < 0 {
-			return nil, bufio.ErrNegativeCount
-		}
+	if n > b.win.W-b.win.R {
 		if limit := b.limits().frame; n > limit {
 			return b.View(), &Error{op: "Peek", limit: int64(limit), got: int64(n), Err: ErrTooLong}
 		}
