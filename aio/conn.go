@@ -27,6 +27,7 @@ type Conn[S any] struct {
 	// The connections of one loop are a list.
 	before, after *Conn[S]
 
+	closing atomic.Bool // Close has been called; for any goroutine
 	phase   phase
 	opened  bool // Open has been called
 	pending bool // a read or a flush is under way, or postHandshake or memory is awaited

@@ -21,6 +21,9 @@ func (c *Conn[S]) Write(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
+	if c.closing.Load() {
+		return 0, ErrConnClosed
+	}
 	if c.secure != nil {
 		return c.secure.write(p)
 	}
@@ -35,6 +38,10 @@ func (c *Conn[S]) Write(p []byte) (int, error) {
 func (c *Conn[S]) WriteBuf(b mem.Buf) error {
 	if isEmpty(b) {
 		return nil
+	}
+	if c.closing.Load() {
+		b.Release()
+		return ErrConnClosed
 	}
 	if c.secure != nil {
 		defer b.Release()
@@ -56,6 +63,10 @@ func (c *Conn[S]) WriteMemory(m *mem.Memory) error {
 		m.Release()
 		return nil
 	}
+	if c.closing.Load() {
+		m.Release()
+		return ErrConnClosed
+	}
 	if c.secure == nil {
 		return c.submit(op.Request{Kind: op.WriteMemory, Memory: m, Quiet: true})
 	}
@@ -73,6 +84,10 @@ func (c *Conn[S]) WriteMemory(m *mem.Memory) error {
 
 // writeOne is ConnHandler.WriteMany for this connection. b is borrowed.
 func (c *Conn[S]) writeOne(b *mem.Buf, slow SlowPolicy) (one op.Spread) {
+	if c.closing.Load() {
+		one.Failed++
+		return one
+	}
 	if c.secure == nil {
 		one, _ = c.loop.watcher.driver.WriteMany(c, c.name[:], b, op.Slow(slow))
 		return one
@@ -120,12 +135,15 @@ func (c *Conn[S]) CloseWrite() error {
 
 // Close closes the connection when all queued bytes are sent, after WriteTimeout at the
 // latest, when the peer of a TCP connection sees a reset. What is written later is not
-// sent. It returns at once; Closed is called with net.ErrClosed.
+// sent: ErrConnClosed. It returns at once; Closed is called with net.ErrClosed.
 //
 // While the peer of a TCP connection is still sending, the system answers a close with a
 // reset, which may throw away what the peer has not read: an answer that refuses a long
 // request. Use CloseWrite then, drop what Data gets, and Close after a time of your own.
-func (c *Conn[S]) Close() error { return c.fail(nil) }
+func (c *Conn[S]) Close() error {
+	c.closing.Store(true)
+	return c.fail(nil)
+}
 
 // Do calls f on the goroutine that makes the callbacks of this connection. When it
 // returns an error, ErrWatcherClosed, f is not called.

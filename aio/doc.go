@@ -38,8 +38,8 @@
 // completion hands it back, which it does in every case: success, error,
 // deadline, cancel, Free, Close. A buffer that a read without one returns
 // (OpResult.IsSwapBuffer) is borrowed until the next WaitIO, as is the slice of
-// results itself. Until then it may be passed to Write, which leases it until the
-// write has completed. OpResult.Buf is retained. What WriteBuf and WriteMemory are
+// results itself. Until then it may be passed to Write of the same watcher, which leases
+// it until the write has completed; for another watcher, copy it. OpResult.Buf is retained. What WriteBuf and WriteMemory are
 // given is transferred, also when they return an error.
 //
 // # Concurrency

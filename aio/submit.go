@@ -70,9 +70,10 @@ func (w *Watcher) ReadBuf(ctx any, conn net.Conn, n int, deadline time.Time) err
 
 // Write submits a write of buf, which completes when all of it is written. buf
 // is the watcher's until the completion and must not be changed meanwhile. It may
-// be, or be cut from, what a read without a buffer has returned and is still
-// borrowed: the watcher keeps it then for as long as the write takes. A nil or
-// empty buf is ErrEmptyBuffer.
+// be, or be cut from, what a read without a buffer on the same watcher has returned and is
+// still borrowed: the watcher keeps it then for as long as the write takes. What another
+// watcher has lent is to be copied, or read by ReadBuf. A nil or empty buf is
+// ErrEmptyBuffer.
 //
 // An error of Write itself means that nothing was submitted: ErrWatcherClosed; and,
 // unless Options.ErrorsComplete is set, ErrConnClosed, ErrUnsupported, or
