@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -42,7 +41,10 @@ func Check(c *config.Config) error {
 	}
 	var dirs []string
 	for _, v := range recordDirs(c) {
-		path, err := placeOf(v.Text, slices.Values(dirs))
+		path, err := resolved(v.Text)
+		if err == nil {
+			err = apart(path, dirs)
+		}
 		if err == nil {
 			dirs, err = append(dirs, path), noFile(v.Text)
 		}

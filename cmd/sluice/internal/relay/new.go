@@ -230,6 +230,7 @@ func (s *Server) attachRecorders(c *config.Config) error {
 	if err := r.prepare(c); err != nil {
 		return err
 	}
+	r.show(c)
 	s.web.Recorded = web.NewRecorded(archive.Union(r.all), func(stream string, on bool) error {
 		return r.control(stream, on, s.host.Hub)
 	})

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"path/filepath"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
@@ -30,22 +29,19 @@ func recordDirs(c *config.Config) []config.SectionValue {
 	return dirs
 }
 
-// placeOf returns a directory's path without symbolic links, as it is when what is not there
-// has been made. It is errNested when it lies in one of others, such paths too, or one of them in it.
-func placeOf(dir string, others iter.Seq[string]) (string, error) {
-	path, err := resolved(dir)
-	if err != nil {
-		return "", err
-	}
-	for other := range others {
+// apart is errNested when one of others lies in path, or path in one of them. All are without
+// symbolic links.
+func apart(path string, others []string) error {
+	for _, other := range others {
 		if other != path && (liesIn(path, other) || liesIn(other, path)) {
-			return "", fmt.Errorf("%s and %s: %w", path, other, errNested)
+			return fmt.Errorf("%s and %s: %w", path, other, errNested)
 		}
 	}
-	return path, nil
+	return nil
 }
 
-// resolved follows the symbolic links of the part of a path that is there.
+// resolved returns a directory's path without symbolic links, as it is when what is not there has
+// been made.
 func resolved(name string) (string, error) {
 	path, err := filepath.Abs(name)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -22,11 +23,19 @@ type recorders struct {
 	options record.Options // without Dir
 	of      func(stream string) *config.Config
 
-	mu       sync.Mutex
-	paths    map[string]string                 // of the directories, by what the settings call them
-	byPath   map[string]*recordings.Recordings // by path without symbolic links
-	archives []*archive.Archive                // of all directories
-	ordered  map[string]bool                   // streams whose recording the API has begun or ended
+	mu      sync.Mutex
+	paths   map[string]string     // of the directories, by what the settings call them
+	byPath  map[string]*recordDir // by path without symbolic links; they stay open, for files that end
+	shown   []*recordDir          // what lists have: see show
+	ordered map[string]bool       // streams whose recording the API has begun or ended
+}
+
+// A recordDir is a directory of recordings, and what writes and lists them.
+type recordDir struct {
+	path       string // without symbolic links
+	files      *record.Recorder
+	recordings *recordings.Recordings
+	archive    *archive.Archive
 }
 
 // maxOrdered is how many streams' recordings can be begun or ended.
@@ -92,36 +101,46 @@ func (r *recorders) resume(orders map[string]bool) error {
 	return nil
 }
 
-// all returns the archives of all directories.
+// all returns the archives of the directories that are shown.
 func (r *recorders) all() []*archive.Archive {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.archives)
+	var list []*archive.Archive
+	for _, d := range r.shown {
+		list = append(list, d.archive)
+	}
+	return list
 }
 
-// prepare opens the directories of a configuration.
+// prepare opens the directories of a configuration, which nothing uses until show is called.
 func (r *recorders) prepare(c *config.Config) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	var paths []string
 	for _, v := range recordDirs(c) {
-		if r.paths[v.Text] != "" {
-			continue
+		path := r.paths[v.Text]
+		if path == "" {
+			var err error
+			if path, err = resolved(v.Text); err != nil {
+				return config.Fault(v.Place, "record", err)
+			}
 		}
-		if err := r.open(v.Text); err != nil {
+		err := apart(path, paths)
+		if err == nil {
+			err = r.open(v.Text, path)
+		}
+		if err != nil {
 			return config.Fault(v.Place, "record", err)
 		}
+		paths = append(paths, path)
 	}
 	return nil
 }
 
-// open opens a directory, unless it is open by another name. The lock is held.
-func (r *recorders) open(dir string) error {
-	path, err := placeOf(dir, maps.Keys(r.byPath))
-	if err != nil {
-		return err
-	}
+// open opens a directory, unless it is open. The lock is held.
+func (r *recorders) open(dir, path string) error {
 	if r.byPath == nil {
-		r.paths, r.byPath = map[string]string{}, map[string]*recordings.Recordings{}
+		r.paths, r.byPath = map[string]string{}, map[string]*recordDir{}
 	}
 	if r.byPath[path] == nil {
 		o := r.options
@@ -130,11 +149,42 @@ func (r *recorders) open(dir string) error {
 		if err != nil {
 			return err
 		}
-		r.byPath[path] = recordings.New(files)
-		r.archives = append(r.archives, archive.New(files.Root, files.Open))
+		writing := func(file string) bool { return r.writing(filepath.Join(path, filepath.FromSlash(file))) }
+		r.byPath[path] = &recordDir{path, files, recordings.New(files), archive.New(files.Root, writing)}
 	}
 	r.paths[dir] = path
 	return nil
+}
+
+// show has lists show the directories of a configuration, which prepare has opened, and those
+// of earlier ones that are apart from them.
+func (r *recorders) show(c *config.Config) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var paths []string
+	for _, v := range recordDirs(c) {
+		paths = append(paths, r.paths[v.Text])
+	}
+	list := slices.DeleteFunc(slices.Clone(r.shown), func(d *recordDir) bool { return apart(d.path, paths) != nil })
+	for _, path := range paths {
+		if d := r.byPath[path]; !slices.Contains(list, d) {
+			list = append(list, d)
+		}
+	}
+	r.shown = list
+}
+
+// writing reports whether a file is being written: perhaps into a directory of an earlier
+// configuration, in which the one that has it in its list lies.
+func (r *recorders) writing(file string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for path, d := range r.byPath {
+		if name, err := filepath.Rel(path, file); err == nil && d.files.Open(filepath.ToSlash(name)) {
+			return true
+		}
+	}
+	return false
 }
 
 // Begin implements session's recorder.
@@ -142,7 +192,7 @@ func (r *recorders) Begin(st *live.Stream) {
 	r.mu.Lock()
 	defer r.mu.Unlock() // to the end: a refresh in between would be undone
 	if to := r.byPath[r.want(st.Name())]; to != nil {
-		to.Begin(st)
+		to.recordings.Begin(st)
 	}
 }
 
@@ -152,7 +202,7 @@ func (r *recorders) goOn(st *live.Stream) {
 	to := r.byPath[r.want(st.Name())]
 	r.mu.Unlock()
 	if to != nil {
-		to.Continue(st)
+		to.recordings.Continue(st)
 	}
 }
 
@@ -171,11 +221,11 @@ func (r *recorders) refresh(streams []*live.Stream) {
 	for _, st := range streams {
 		r.mu.Lock()
 		want := r.want(st.Name())
-		for path, list := range r.byPath {
+		for path, d := range r.byPath {
 			if path == want {
-				list.Begin(st)
+				d.recordings.Begin(st)
 			} else {
-				list.End(st)
+				d.recordings.End(st)
 			}
 		}
 		r.mu.Unlock()
@@ -186,7 +236,11 @@ func (r *recorders) refresh(streams []*live.Stream) {
 func (r *recorders) list() []*recordings.Recordings {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Collect(maps.Values(r.byPath))
+	var list []*recordings.Recordings
+	for _, d := range r.byPath {
+		list = append(list, d.recordings)
+	}
+	return list
 }
 
 // Close implements session's recorder.

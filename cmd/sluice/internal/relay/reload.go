@@ -89,6 +89,7 @@ func (s *settings) reload(c config.Config) (changed, waiting []string, err error
 	s.current.Store(&next)
 	s.to.pusher.Refresh()
 	s.to.commands.Refresh(s.host.Hub.Streams())
+	s.to.recorders.show(&next)
 	s.to.recorders.refresh(s.host.Hub.Streams())
 	for _, a := range s.handshakes {
 		a.Limit(next.MaxHandshakes, next.MaxHandshakesPerAddress)
