@@ -1,12 +1,18 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
 )
+
+// errBeyond: the text has the right form, but its kind has no such value. The nearest one was
+// set, so that the setting's limits can be said.
+var errBeyond = errors.New("beyond what any setting can be")
 
 // value is how a field is read and written as text.
 type value interface {
@@ -48,8 +54,12 @@ type intValue int
 
 func (v *intValue) Set(text string) error {
 	n, err := strconv.Atoi(text)
+	if errors.Is(err, strconv.ErrRange) {
+		*v = intValue(n)
+		return errBeyond
+	}
 	if err != nil {
-		return fmt.Errorf("%q is not a whole number", text)
+		return fmt.Errorf("%.60q is not a whole number", text)
 	}
 	*v = intValue(n)
 	return nil
@@ -73,8 +83,12 @@ func (v *sizeValue) Set(text string) error {
 		}
 	}
 	n, err := strconv.Atoi(number)
-	if err != nil || n > math.MaxInt/unit || n < 0 {
-		return fmt.Errorf("%q is not a size, such as 65536, 512KiB or 16MiB", text)
+	if err != nil && !errors.Is(err, strconv.ErrRange) || n < 0 {
+		return fmt.Errorf("%.60q is not a size, such as 65536, 512KiB or 16MiB", text)
+	}
+	if err != nil || n > math.MaxInt/unit {
+		*v = math.MaxInt
+		return errBeyond
 	}
 	*v = sizeValue(n * unit)
 	return nil
@@ -92,10 +106,20 @@ func (*sizeValue) Type() string { return "size" }
 
 type durationValue time.Duration
 
+// aTime is what time.ParseDuration takes, unless it is too long.
+var aTime = regexp.MustCompile(`^[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`)
+
 func (v *durationValue) Set(text string) error {
 	d, err := time.ParseDuration(text)
+	if err != nil && aTime.MatchString(text) {
+		*v = math.MaxInt64
+		if text[0] == '-' {
+			*v = math.MinInt64
+		}
+		return errBeyond
+	}
 	if err != nil {
-		return fmt.Errorf("%q is not a time with its unit, such as 80ms or 5s", text)
+		return fmt.Errorf("%.60q is not a time with its unit, such as 80ms or 5s", text)
 	}
 	*v = durationValue(d)
 	return nil

@@ -17,10 +17,15 @@ import (
 // On reports whether an address is set: it is neither empty nor "off".
 func On(address string) bool { return address != "" && address != "off" }
 
+// An outside error is of a value that is not within its setting's limits.
+type outside struct{ value, limits string }
+
+func (e *outside) Error() string { return e.value + " is not within " + e.limits }
+
 func between[T int | time.Duration](v *T, low, high T) func() error {
 	return func() error {
 		if *v < low || *v > high {
-			return fmt.Errorf("%v is not within %v to %v", *v, low, high)
+			return &outside{fmt.Sprint(*v), fmt.Sprintf("%v to %v", low, high)}
 		}
 		return nil
 	}
@@ -28,11 +33,8 @@ func between[T int | time.Duration](v *T, low, high T) func() error {
 
 func zeroOr(v *time.Duration, low, high time.Duration) func() error {
 	return func() error {
-		if *v == 0 {
-			return nil
-		}
-		if err := between(v, low, high)(); err != nil {
-			return fmt.Errorf("%w, and not 0", err)
+		if *v != 0 && (*v < low || *v > high) {
+			return &outside{v.String(), fmt.Sprintf("%v to %v, and not 0", low, high)}
 		}
 		return nil
 	}

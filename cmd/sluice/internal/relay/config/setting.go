@@ -1,7 +1,9 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -30,16 +32,25 @@ func (s Setting) Env() string {
 // changes nothing.
 func (s Setting) Set(text string) error {
 	before := s.value.String()
-	if err := s.value.Set(text); err != nil {
+	err := s.value.Set(text)
+	if err != nil && !errors.Is(err, errBeyond) {
 		return err
 	}
-	if err := s.check(); err != nil {
+	if wrong := s.check(); wrong != nil {
+		var o *outside
+		if errors.As(wrong, &o) && err != nil {
+			o.value = fmt.Sprintf("%.60s", text)
+		}
+		err = wrong
+	} else if err != nil {
+		err = fmt.Errorf("%.60s is more than %d", text, math.MaxInt)
+	}
+	if err != nil {
 		if back := s.value.Set(before); back != nil {
 			return back
 		}
-		return err
 	}
-	return nil
+	return err
 }
 
 // String returns the value as Set takes it.
