@@ -53,6 +53,7 @@ git commit -qam "release: $version"
 
 # The sums of the library are those of its archive, in which nothing below is.
 scripts/module-proxy.sh "$dir/proxy" "$version"
+scripts/module-cache.sh "$dir/cache"
 (
 	GOPROXY="file://$dir/proxy,file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)"
 	export GOPROXY GOMODCACHE="$dir/cache" GOFLAGS="-modcacherw -trimpath" GOWORK=off GONOSUMDB="$library"

@@ -174,14 +174,14 @@ func TestProgramsInstallFromARelease(t *testing.T) {
 	// The commit of the release is a checkout in which people go on to work.
 	c.must("go", "list", "-deps", "./cmd/sluice", "./lab", "./vet/sluicevet")
 
-	proxy, bin := filepath.Join(t.TempDir(), "proxy"), t.TempDir()
+	proxy, modules, bin := filepath.Join(t.TempDir(), "proxy"), t.TempDir(), t.TempDir()
 	c.must("scripts/module-proxy.sh", proxy, version, version)
-	// Third parties come from what has been fetched already. Trimmed paths let
-	// the build cache know them again in a cache at another place.
+	c.must("scripts/module-cache.sh", modules)
+	// Trimmed paths let the build cache know third parties again in a cache at another place.
 	cached := strings.TrimSpace(c.must("go", "env", "GOMODCACHE"))
 	c.dir = t.TempDir()
-	c.env = append(c.env, "GOPROXY=file://"+proxy+",file://"+cached+"/cache/download,"+c.must("go", "env", "GOPROXY"), "GOMODCACHE="+t.TempDir(),
-		"GOFLAGS=-modcacherw -trimpath", "GOSUMDB=off", "GOBIN="+bin)
+	c.env = append(c.env, "GOPROXY=file://"+proxy+",file://"+cached+"/cache/download,"+c.must("go", "env", "GOPROXY"), "GOMODCACHE="+modules,
+		"GOFLAGS=-modcacherw -trimpath -ldflags=-w", "GOSUMDB=off", "GOBIN="+bin)
 	for pkg, name := range map[string]string{"/cmd/sluice": "sluice", "/lab": "lab"} {
 		c.must("go", "install", module+pkg+"@"+version)
 		if said := c.must(filepath.Join(bin, name), "--version"); !strings.HasPrefix(said, name+" "+version+" ") {
