@@ -28,6 +28,7 @@ type Conn[S any] struct {
 	before, after *Conn[S]
 
 	closing atomic.Bool // Close has been called; for any goroutine
+	halves  atomic.Bool // so has CloseWrite
 	phase   phase
 	opened  bool // Open has been called
 	pending bool // a read or a flush is under way, or postHandshake or memory is awaited

@@ -118,9 +118,12 @@ func (c *Conn[S]) Queued() int { return c.held() }
 // CloseWrite ends the sending side when all that was written before is sent: the peer
 // sees the end of the stream (over TLS: close_notify) and can still send. It returns at
 // once. When the peer has ended too, and all is sent, the connection is closed with io.EOF.
-// A later Write is not sent, and closes the connection. A connection of the program's own type
+// A second call does nothing. A later Write is not sent, and closes the connection. A connection of the program's own type
 // without CloseWrite is closed with ErrUnsupported.
 func (c *Conn[S]) CloseWrite() error {
+	if c.halves.Swap(true) { // a second shutdown fails when the peer has ended too
+		return nil
+	}
 	var err error
 	if c.secure != nil {
 		err = c.secure.session.CloseWrite()
@@ -129,6 +132,8 @@ func (c *Conn[S]) CloseWrite() error {
 	}
 	if err == nil {
 		_ = c.loop.watcher.driver.Post((*halved[S])(c), nil, nil)
+	} else {
+		c.halves.Store(false)
 	}
 	return err
 }
@@ -186,8 +191,9 @@ func (c *Conn[S]) Resume() {
 func (c *Conn[S]) PaceBy(other *Conn[S]) { c.pace = other }
 
 // Attach makes the watcher of c serve conn, transferred, with the same callbacks and
-// without TLS: for example the other side of a gateway. Open is not called. When the
-// watcher is closed, so is conn, and Closed is called before Attach returns.
+// without TLS: for example the other side of a gateway. Open is not called. When the watcher is
+// closed or cannot take conn over, which has no descriptor or there is none left for it, conn
+// is closed, and Closed is called with the reason before Attach returns.
 func (c *Conn[S]) Attach(conn net.Conn, state S) *Conn[S] {
 	n := newConn(c.loop, conn)
 	n.State, n.opened = state, true
