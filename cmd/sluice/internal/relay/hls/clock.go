@@ -1,6 +1,10 @@
 package hls
 
-import "time"
+import (
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+)
 
 // jump is a step of the clock, in ms, that is no pause but another clock; back is one to
 // the past.
@@ -16,10 +20,17 @@ type moment struct {
 	known bool
 }
 
+// A clock is that of a stream.
+type clock struct {
+	moment // of the latest unit of any track
+	onward progress
+	timing au.Timing // of pictures
+}
+
 // still reports that units come, and none is later than those before: no segment of them
 // has an end.
 func (s *segmenter) still() bool {
-	return s.onward.units > stillUnits && s.onward.since > stillTime*time.Millisecond
+	return s.clock.onward.units > stillUnits && s.clock.onward.since > stillTime*time.Millisecond
 }
 
 // progress is that of a clock.

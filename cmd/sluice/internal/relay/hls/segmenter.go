@@ -22,13 +22,12 @@ type segmenter struct {
 	broken  bool      // the next one begins after a discontinuity
 	changed bool      // and with another initialization
 	sound   place
-	clock   moment // of the latest unit of any track
+	clock   clock
 	forms   forms
-	onward  progress // of the clock
-	segment int64    // start of the open segment
-	part    int64    // start of the open part
-	cut     int64    // parts end here at the latest, counted from their start
-	fitted  bool     // cut was chosen by the duration of a picture, or is declared
+	segment int64 // start of the open segment
+	part    int64 // start of the open part
+	cut     int64 // parts end here at the latest, counted from their start
+	fitted  bool  // cut was chosen by the duration of a picture, or is declared
 	numbers uint32
 }
 
@@ -48,7 +47,7 @@ func newSegmenter(line *timeline, alloc *mem.Allocator, video, audio *au.Config,
 	return s
 }
 
-// put takes a unit, borrowed. It returns false when there is no memory for it. Units
+// put takes a unit, borrowed, whose times it may change. It returns false when there is no memory for it. Units
 // without a configuration or with one that has no form, and those that cannot be decoded
 // yet, are left out.
 func (s *segmenter) put(u *au.Unit) bool {
@@ -58,6 +57,11 @@ func (s *segmenter) put(u *au.Unit) bool {
 	}
 	if u.Config == nil || !s.forms.have(kind, u.Config) {
 		return u.Video || u.Config == nil || s.muted(u)
+	}
+	given, early := u.Time, int64(0)
+	if u.Video {
+		u.Time, u.Offset = s.clock.timing.Next(u.Time, u.Offset)
+		early = int64(int32(given - u.Time))
 	}
 	t := s.tracks[kind]
 	ok := true
@@ -88,7 +92,7 @@ func (s *segmenter) put(u *au.Unit) bool {
 		}
 		t.adopt(u.Config)
 	}
-	at := s.extend(t, u.Time)
+	at := s.extend(t, given) - early
 	earliest := t.latest - back
 	if !u.Video && s.sound.filled {
 		earliest = t.latest - jump // where it is behind pictures, silence may be further
@@ -97,11 +101,14 @@ func (s *segmenter) put(u *au.Unit) bool {
 		ok = s.restart(false, at) && ok
 	}
 	if at < 0 {
-		return ok // before the beginning of the clock
+		if at+early < 0 {
+			return ok // before the beginning of the clock
+		}
+		at, u.Offset = 0, int32(max(int64(u.Offset)+at, 0))
 	}
 	t.latest, t.heard = at, true
-	s.clock = moment{at, true}
-	s.onward.take(at, s.now)
+	s.clock.moment = moment{at, true}
+	s.clock.onward.take(at, s.now)
 	if !ok || s.unsent() > s.line.bound() {
 		return false
 	}
@@ -189,7 +196,7 @@ func (s *segmenter) restart(changed bool, next int64) bool {
 	}
 	s.line.breaks() // who is woken by the end of the open segment reads of it
 	ok := s.finishBefore(moment{next, next > s.part && next > s.clock.at-back && next <= s.clock.at+jump})
-	s.began, s.sound.renew, s.onward = false, nil, progress{}
+	s.began, s.sound.renew, s.clock.onward = false, nil, progress{}
 	return ok
 }
 

@@ -29,6 +29,7 @@ type movie struct {
 	log      *slog.Logger
 
 	split    au.Splitter
+	timing   au.Timing
 	leftOut  map[flv.FourCC]bool
 	out      *film // nil between files
 	opening  opening
@@ -83,6 +84,9 @@ func (m *movie) batch(tags []byte, dropped int) error {
 		u, ok, err := m.split.Split(h.Type, h.Time, body)
 		if err != nil || !ok || m.leftOut[u.Codec] {
 			return nil // a broken frame is left out, as a decoder would
+		}
+		if u.Video {
+			u.Time, u.Offset = m.timing.Next(u.Time, u.Offset)
 		}
 		return m.unit(&u)
 	})

@@ -104,6 +104,7 @@ func movieWant() (list [2][]movieSample) {
 	return list
 }
 
+// movieCompare checks what a viewer sees and hears, and that it can be decoded in that order.
 func movieCompare(t *testing.T, got, want [2][]movieSample) {
 	t.Helper()
 	for i, list := range got {
@@ -112,8 +113,11 @@ func movieCompare(t *testing.T, got, want [2][]movieSample) {
 		}
 		for k, s := range list {
 			w := want[i][k]
-			if d := (s.at - w.at).Abs(); d > 2*time.Millisecond || s.offset != w.offset || s.key != w.key || s.crc != w.crc {
+			if d := (s.at + s.offset - w.at - w.offset).Abs(); d > 2*time.Millisecond || s.key != w.key || s.crc != w.crc {
 				t.Fatalf("track %d, sample %d: %+v, want %+v", i+1, k, s, w)
+			}
+			if s.offset < 0 || k > 0 && s.at < list[k-1].at {
+				t.Fatalf("track %d, sample %d: %+v", i+1, k, s)
 			}
 		}
 	}
@@ -155,6 +159,41 @@ func TestMovieHasWhatWasPublished(t *testing.T) {
 		if r.Open(filepath.Base(files[0])) {
 			t.Error("a file that has ended is open")
 		}
+	}
+}
+
+// Pictures that FLV has shown before they are decoded are beside the sound where they were: of a
+// negative offset in a file ffmpeg makes a delay of all pictures.
+func TestMovieOfPicturesThatAreShownTooEarly(t *testing.T) {
+	const early = 120
+	r, dir := recNew(t, func(o *Options) { o.Format = MP4 })
+	src, want := movieClip(7, 0), movieWant()
+	for _, batch := range src.batches {
+		for i := range batch {
+			if tag := &batch[i]; tag.Type == flv.TagVideo && tag.Body[1] == 1 {
+				at := int32(tag.Body[2])<<16 | int32(tag.Body[3])<<8 | int32(tag.Body[4]) - early
+				tag.Body = tag.Body[:2] + string([]byte{byte(at >> 16), byte(at >> 8), byte(at)}) + tag.Body[5:]
+			}
+		}
+	}
+	if err := r.Record(context.Background(), "live/s", src); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := movieRead(t, movieFiles(t, dir)[0])
+	from := want[0][0].at + want[0][0].offset - early*time.Millisecond
+	for i := range want[0] {
+		want[0][i].offset -= early * time.Millisecond
+	}
+	// The file's 0 is the first decode time.
+	shift := got[0][0].at + got[0][0].offset - from
+	for _, list := range want {
+		for i := range list {
+			list[i].at += shift
+		}
+	}
+	movieCompare(t, got, want)
+	if least := slices.MinFunc(got[0], func(a, b movieSample) int { return int(a.offset - b.offset) }); least.offset > 2*time.Millisecond {
+		t.Errorf("the least offset is %v", least.offset)
 	}
 }
 

@@ -24,8 +24,8 @@ type Muxer struct {
 	out          []byte
 	parts        [][]byte
 
-	early   int64 // by how much pictures are decoded before the stream says, ticks
-	decoded int64 // the latest
+	timing  au.Timing
+	decoded int64 // when the latest picture is, ticks
 }
 
 // New makes a Muxer for a stream with these configurations, nil for a track that there is
@@ -127,36 +127,23 @@ func (m *Muxer) Append(u *au.Unit) ([]byte, error) {
 		}
 		t.Codec, m.configs[1] = codec, c
 	}
-	dts := int64(u.Time)*90 + ahead
-	pts := max(dts+int64(u.Offset)*90, 0)
 	var err error
 	if u.Video {
-		pts, dts = m.inOrder(pts, dts)
-		err = m.picture(t, u, pts, dts)
+		time, offset := m.timing.Next(u.Time, u.Offset)
+		dts := int64(time)*90 + ahead
+		pts := dts + int64(offset)*90
+		if dts <= m.decoded && dts > m.decoded-ahead {
+			dts = m.decoded + 1 // each has its own
+		}
+		m.decoded = dts
+		err = m.picture(t, u, max(pts, dts), dts)
 	} else {
-		err = m.sound(t, u, pts)
+		err = m.sound(t, u, max(int64(u.Time)*90+ahead+int64(u.Offset)*90, 0))
 	}
 	if err != nil {
 		return nil, nil
 	}
 	return m.out, nil
-}
-
-// inOrder returns times with which no picture is shown before it is decoded, as FLV can say and
-// a transport stream cannot (ISO/IEC 13818-1, section 2.4.3.7): then all are decoded earlier.
-func (m *Muxer) inOrder(pts, dts int64) (int64, int64) {
-	if late := dts - pts; late > m.early && late < ahead/2 {
-		m.early = late
-	}
-	dts -= m.early
-	if m.early > 0 && dts <= m.decoded && dts > m.decoded-ahead {
-		dts = m.decoded + 1
-	}
-	m.decoded = dts
-	if m.early > 0 {
-		pts = max(pts, dts)
-	}
-	return pts, dts
 }
 
 func (m *Muxer) picture(t *mpegts.Track, u *au.Unit, pts, dts int64) error {
