@@ -13,12 +13,11 @@ type ReaderOptions struct {
 	FromStart bool
 	// Bytes is about how much Next returns at the most; 128 KiB.
 	Bytes int
-	// Gather is how long frames are collected, from the end of what Next has returned on.
-	// Next then returns with the first frame that comes, or earlier with 1 MiB, a quarter of
-	// the stream's GOPBytes, or very many frames, and at once until it has returned all. The
-	// publisher wakes it, so that no timer wakes an idle process. Frames that none follows
-	// wait for ten times as long, but not until they are older than StreamOptions.Backlog. 0
-	// collects nothing.
+	// Gather is how long frames are collected, from the end of what Next has returned on, and
+	// at most half of StreamOptions.Backlog. Next then returns with the first frame that comes,
+	// or earlier with 1 MiB, a quarter of the stream's GOPBytes, or very many frames, and at
+	// once until it has returned all. The publisher wakes it, so that a timer fires in pauses
+	// only: frames that none follows wait for half as long again. 0 collects nothing.
 	Gather time.Duration
 }
 
@@ -35,16 +34,13 @@ type Reader struct {
 
 	gather time.Duration
 	due    int64         // when frames are to be returned, on the stream's clock
-	last   time.Duration // how long those that none follows wait
-	timer  *time.Timer   // for them; nil without gather
+	timer  *time.Timer   // for frames that none follows; nil without gather
 	timed  bool          // it has been set since frames were returned
 	waits  bool          // in the stream's list; under its lock, as due
 	woken  chan struct{} // one token
 }
 
 const (
-	// gatherLast is how many times longer than Gather frames wait that none follows.
-	gatherLast = 10
 	// gatherBytes and gatherFrames are not waited beyond: a ring is bounded by both.
 	gatherBytes  = 1 << 20
 	gatherFrames = 256
@@ -57,8 +53,7 @@ func (s *Stream) NewReader(o ReaderOptions) (*Reader, error) {
 	if s.options.bare() {
 		panic("live: NewReader of a stream with Raw or Packets set")
 	}
-	r := &Reader{s: s, bytes: o.Bytes, gather: o.Gather, woken: make(chan struct{}, 1)}
-	r.last = min(gatherLast*o.Gather, s.options.Backlog/4*3)
+	r := &Reader{s: s, bytes: o.Bytes, gather: min(o.Gather, s.options.Backlog/2), woken: make(chan struct{}, 1)}
 	if r.bytes <= 0 {
 		r.bytes = visit
 	}
@@ -99,10 +94,12 @@ func (r *Reader) wait(ctx context.Context) {
 	var late <-chan time.Time
 	if r.gather > 0 && !r.timed {
 		r.timed = true
+		// Not at the moment itself: the next frame, which saves this, is often close.
+		within := r.gather + r.gather/2
 		if r.timer == nil {
-			r.timer = time.NewTimer(r.last)
+			r.timer = time.NewTimer(within)
 		} else {
-			r.timer.Reset(r.last)
+			r.timer.Reset(within)
 		}
 	}
 	if r.timer != nil {

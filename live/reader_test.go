@@ -296,3 +296,30 @@ func TestReaderThatGathersLosesNothingInAPause(t *testing.T) {
 		}
 	})
 }
+
+// Frames that none follows are returned soon after the time for which a reader gathers, also
+// where the stream keeps frames for a shorter time than that.
+func TestReaderThatGathersReturnsTheLastFrames(t *testing.T) {
+	for backlog, within := range map[time.Duration]time.Duration{time.Minute: 1500 * time.Millisecond, time.Second: 750 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			h := NewHub(HubOptions{Stream: StreamOptions{Backlog: backlog}})
+			defer h.Close()
+			p := mustPublish(t, h, "s", PublishOptions{})
+			r, err := p.Stream().NewReader(ReaderOptions{Gather: time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			for i := range 3 {
+				send(t, p, video(uint32(i), i == 0, 10))
+				began := time.Now()
+				if b, _, err := r.Next(t.Context()); err != nil || len(b) == 0 {
+					t.Fatalf("%d bytes, %v", len(b), err)
+				}
+				if took := time.Since(began); i == 0 && took > 0 || took > within {
+					t.Errorf("a backlog of %v: frame %d after %v", backlog, i, took)
+				}
+			}
+		})
+	}
+}
