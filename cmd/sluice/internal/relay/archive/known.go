@@ -1,15 +1,11 @@
 package archive
 
 import (
-	"encoding/binary"
-	"io"
 	"os"
 	"path"
 	"time"
 
-	"github.com/sluice-go/sluice/amf0"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/mp4"
-	"github.com/sluice-go/sluice/flv"
 )
 
 // maxKnown is how many files are remembered.
@@ -61,8 +57,11 @@ func (a *Archive) read(r *Recording, f *os.File, size int64) (*known, error) {
 	k := &known{size: r.Size, changed: r.changed}
 	if path.Ext(r.File) == ".flv" {
 		k.begin = r.Begin
-		if k.length = flvLength(f); k.length == 0 {
-			k.length = max(r.changed.Sub(r.Begin), 0) // it did not end in order
+		if k.length = flvLength(f); k.length == 0 { // it is being written, or did not end in order
+			var ok bool
+			if k.length, ok = flvLast(f, size); !ok {
+				k.length = max(r.changed.Sub(r.Begin), 0)
+			}
 		}
 		a.remember(r.File, k)
 		return k, nil
@@ -129,28 +128,4 @@ func (a *Archive) remember(file string, k *known) {
 		}
 		delete(a.known, oldest)
 	}
-}
-
-// flvLength is the duration in a file's metadata, 0 when there is none.
-func flvLength(f io.ReaderAt) time.Duration {
-	const front = flv.HeaderLen + flv.PrevTagSizeLen
-	p := make([]byte, 64<<10)
-	n, _ := f.ReadAt(p, 0)
-	if p = p[:n]; n < front+flv.TagHeaderLen || p[front] != byte(flv.TagScript) {
-		return 0
-	}
-	size := int(binary.BigEndian.Uint32(p[front:]) & 0xffffff)
-	if p = p[front+flv.TagHeaderLen:]; size > len(p) {
-		return 0
-	}
-	_, values, err := flv.ParseScript(p[:size])
-	if err != nil || len(values) == 0 {
-		return 0
-	}
-	v, _ := amf0.Properties(values[0]).Get("duration")
-	seconds, ok := v.(float64)
-	if !ok || !(seconds > 0 && seconds < 1e8) {
-		return 0
-	}
-	return time.Duration(seconds * float64(time.Second))
 }
