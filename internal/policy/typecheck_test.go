@@ -16,10 +16,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
 )
+
+// Syntax trees and types stay until the tests end: to collect garbage often finds little.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
 
 // A platform is one choice of the files that are compiled together.
 type platform struct {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,12 @@ import (
 )
 
 const corpus = "../testdata/corpus"
+
+// Programs that are loaded stay until the tests end: to collect garbage often finds little.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
 
 func newAnalyzer(t testing.TB, o ownership.Options) *analysis.Analyzer {
 	t.Helper()
