@@ -42,10 +42,10 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// program builds the program, once.
+// program builds the program, once; what debuggers read of it nothing here does.
 var program = sync.OnceValues(func() (string, error) {
 	binary := filepath.Join(workDir, "lab")
-	args := []string{"build", "-o", binary}
+	args := []string{"build", "-ldflags=-w", "-o", binary}
 	if detector {
 		args = append(args, "-race")
 	}

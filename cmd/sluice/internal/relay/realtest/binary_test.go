@@ -47,13 +47,13 @@ func TestMain(m *testing.M) {
 // builtProgram is the environment variable with the path of a program that is built.
 const builtProgram = "SLUICE_TEST_PROGRAM"
 
-// program builds the program, once.
+// program builds the program, once; what debuggers read of it nothing here does.
 var program = sync.OnceValues(func() (string, error) {
 	if built := os.Getenv(builtProgram); built != "" { // by the test that started this one
 		return built, nil
 	}
 	binary := filepath.Join(workDir, "sluice")
-	args := []string{"build", "-o", binary}
+	args := []string{"build", "-ldflags=-w", "-o", binary}
 	if detector {
 		args = append(args, "-race")
 	}
