@@ -28,7 +28,8 @@ func (a App) config() *cobra.Command {
 		Short: "Say what is wrong with a configuration file",
 		Long: `check reads a configuration file as serve does, together with the environment, and
 prints everything that is wrong with it, a line each: FILE:LINE:COLUMN, the setting,
-and what it takes. It starts nothing.
+and what it takes. Variables SLUICE_... of the environment that no setting has are a
+warning. It starts nothing.
 
 Exit codes: 0 serve would take it; 1 it would not; 2 wrong command line.`,
 		Example: "  sluice config check /etc/sluice.yaml",
@@ -87,6 +88,9 @@ func (a App) checkConfig(name string) error {
 	err := c.ReadFile(name)
 	if err == nil {
 		err = errors.Join(c.ReadEnv(os.Getenv), c.Check(), relay.Check(&c))
+	}
+	for _, v := range strayVariables(&c, os.Environ()) {
+		fmt.Fprintf(a.Stderr, "warning: %v\n", v)
 	}
 	if err == nil {
 		return nil

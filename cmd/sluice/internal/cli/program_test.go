@@ -11,7 +11,7 @@ import (
 )
 
 // asProgram makes this test binary behave as the program.
-const asProgram = "SLUICE_CLI_TEST_AS_PROGRAM"
+const asProgram = "SLUICE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) == "" {

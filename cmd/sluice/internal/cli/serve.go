@@ -128,6 +128,9 @@ func (a App) runServe(c config.Config, asJSON, upgrade bool, again func() (confi
 	})
 	defer queue.close()
 	log = newLogger(queue, level, c.LogFormat)
+	for _, v := range strayVariables(&c, os.Environ()) {
+		log.Warn("no setting has this environment variable: it is ignored", v.attributes()...)
+	}
 	// Register for signals before printing anything that suggests that the server
 	// runs.
 	signals := make(chan os.Signal, 4)
