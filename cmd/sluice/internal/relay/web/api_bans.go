@@ -18,6 +18,9 @@ func (w *Server) getBans(rw http.ResponseWriter, _ *http.Request) {
 // postBan adds the ban that the query describes: by, value, action, for. Active
 // sessions that match it are ended.
 func (w *Server) postBan(rw http.ResponseWriter, r *http.Request) {
+	if !onlyWith(rw, r, "by", "value", "action", "for") {
+		return
+	}
 	q := r.URL.Query()
 	within, err := banTime(q.Get("for"))
 	if err != nil {
@@ -88,6 +91,9 @@ func (w *Server) Banned(b access.Ban, from string) {
 }
 
 func (w *Server) liftBan(rw http.ResponseWriter, r *http.Request, id string) {
+	if !onlyWith(rw, r) {
+		return
+	}
 	ok, err := w.Gate.Lift(id)
 	if !ok {
 		answerError(rw, http.StatusNotFound, fmt.Sprintf("there is no ban %.40q", id))

@@ -45,7 +45,11 @@ func (w *Server) getClients(rw http.ResponseWriter, r *http.Request) {
 
 // deleteClient ends a session, and with ?ban=TIME also bans it.
 func (w *Server) deleteClient(rw http.ResponseWriter, r *http.Request, id string) {
-	if !w.mayChange(rw, r) {
+	if !w.mayChange(rw, r) || !onlyWith(rw, r, "ban", "by", "node") {
+		return
+	}
+	if q := r.URL.Query(); q.Has("by") && !q.Has("ban") {
+		answerError(rw, http.StatusBadRequest, "by: what is banned, for the time that ban=TIME says, which is not there")
 		return
 	}
 	_, at, _ := strings.Cut(id, "@")

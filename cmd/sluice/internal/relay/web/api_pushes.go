@@ -45,6 +45,9 @@ func (w *Server) getAllPushes(rw http.ResponseWriter, r *http.Request) {
 // postPush adds the target that the body describes. The key in its address is in no
 // answer and no log.
 func (w *Server) postPush(rw http.ResponseWriter, r *http.Request) {
+	if !onlyWith(rw, r) {
+		return
+	}
 	var asked struct {
 		Pattern  string `json:"pattern"`
 		URL      string `json:"url"`
@@ -103,6 +106,9 @@ func decodeOnly(text []byte, v any) error {
 }
 
 func (w *Server) deletePush(rw http.ResponseWriter, r *http.Request, id string) {
+	if !onlyWith(rw, r, "node") {
+		return
+	}
 	if node := w.nodeOf(r, ""); node != "" {
 		w.pass(rw, r, node)
 		return

@@ -8,7 +8,7 @@ import (
 // reload answers POST /api/reload: it reads the configuration again, and says what has
 // changed and what waits for a restart, or everything that is wrong, a line each.
 func (w *Server) reload(rw http.ResponseWriter, r *http.Request, rest string) {
-	if !w.mayPost(rw, r, rest) {
+	if !w.mayPost(rw, r, rest) || !onlyWith(rw, r) {
 		return
 	}
 	if w.Reload == nil {

@@ -27,7 +27,7 @@ type TokenInfo struct {
 // tokens answers POST /api/tokens?action=publish&stream=APP/NAME&for=24h&id=NAME:
 // a token for it, signed with the server's secret. id is optional.
 func (w *Server) tokens(rw http.ResponseWriter, r *http.Request, rest string) {
-	if !w.mayPost(rw, r, rest) {
+	if !w.mayPost(rw, r, rest) || !onlyWith(rw, r, "action", "stream", "for", "id") {
 		return
 	}
 	secret := []byte(w.Config().TokenSecret)

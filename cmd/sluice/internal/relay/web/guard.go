@@ -3,6 +3,7 @@ package web
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"fmt"
 	"maps"
 	"net"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
 // mayRead reports whether a request may read the API and the metrics, and answers
@@ -51,6 +53,28 @@ func (w *Server) mayPost(rw http.ResponseWriter, r *http.Request, rest string) b
 		return w.mayChange(rw, r)
 	}
 	return false
+}
+
+// onlyWith reports whether a request that changes something has no parameters but these, and
+// answers it if it has: one that is misspelt would be without effect.
+func onlyWith(rw http.ResponseWriter, r *http.Request, names ...string) bool {
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		answerError(rw, http.StatusBadRequest, "the query cannot be read: "+session.Quoted(err.Error()))
+		return false
+	}
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		if slices.Contains(names, name) {
+			continue
+		}
+		takes := "none is taken here"
+		if len(names) > 0 {
+			takes = "want " + strings.Join(names, ", ")
+		}
+		answerError(rw, http.StatusBadRequest, fmt.Sprintf("unknown parameter %.40q: %s", name, takes))
+		return false
+	}
+	return true
 }
 
 // hasToken compares in a time that does not depend on the token.

@@ -54,7 +54,7 @@ func (w *Server) recordings(rw http.ResponseWriter, r *http.Request) {
 			w.getClip(rw, r)
 		}
 	case one && r.Method == http.MethodDelete:
-		if w.mayChange(rw, r) {
+		if w.mayChange(rw, r) && onlyWith(rw, r, "node") {
 			w.answerDone(rw, w.Recorded.Files.Delete(file))
 		}
 	case one:
@@ -62,7 +62,7 @@ func (w *Server) recordings(rw http.ResponseWriter, r *http.Request) {
 			w.getRecording(rw, r, file)
 		}
 	case r.Method == http.MethodPost || r.Method == http.MethodDelete:
-		if !w.mayChange(rw, r) {
+		if !w.mayChange(rw, r) || !onlyWith(rw, r, "stream") {
 			return
 		}
 		name, err := streamOf(r)

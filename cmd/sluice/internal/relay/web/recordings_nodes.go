@@ -34,7 +34,7 @@ func (w *Server) recordingsElsewhere(rw http.ResponseWriter, r *http.Request, fi
 			w.pass(rw, r, node)
 		}
 	case r.Method == http.MethodDelete:
-		if w.mayChange(rw, r) {
+		if w.mayChange(rw, r) && onlyWith(rw, r, "node") {
 			w.pass(rw, r, node)
 		}
 	case reads(rw, r):
