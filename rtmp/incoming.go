@@ -3,7 +3,8 @@ package rtmp
 // ReadMessage returns the next message that is media, data or a command, its
 // payload retained. Data and commands marked as AMF 3 that are AMF 0 behind one
 // byte, as Flash sends them, are returned as AMF 0; an aggregate message is
-// returned part by part.
+// returned part by part. Data can be a word to the player alone, which a recorder
+// leaves out: a server's |RtmpSampleAccess, which Accept sends too.
 //
 // What the protocol needs meanwhile is done: chunk sizes, aborts,
 // acknowledgements and pings, which are answered at once or, where more input
