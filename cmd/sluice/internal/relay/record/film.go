@@ -43,6 +43,7 @@ type film struct {
 	wall     time.Time     // of the latest fragment
 	mehd     int64         // where the file has its duration
 	synced   time.Time
+	lookout  lookout
 	err      error // of the first write that failed
 
 	keyAt     int64         // size before the fragment of the newest key frame; 0: none begins there

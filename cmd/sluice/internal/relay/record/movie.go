@@ -230,6 +230,8 @@ func (m *movie) enough() string {
 		return m.wrong
 	case m.recorder.full(m.now - m.out.zero):
 		return "it is long enough"
+	case m.out.lookout.lost(m.recorder, m.out.name, m.out.f):
+		return lost
 	}
 	return ""
 }

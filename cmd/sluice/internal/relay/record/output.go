@@ -35,6 +35,7 @@ type output struct {
 	written  uint32 // the same of those in the file
 	size     int64  // bytes in the file, all of whole tags
 	synced   time.Time
+	lookout  lookout
 	index    *index // nil: none
 	err      error  // of the first write that failed
 

@@ -131,9 +131,11 @@ func (t *take) frame(h flv.TagHeader, body []byte, starts bool) error {
 	if t.changed != "" && h.Type == flv.TagAudio {
 		return nil
 	}
-	if starts && t.out != nil && t.opening.divides(picture) && t.recorder.full(time.Duration(t.out.span(h.Time))*time.Millisecond) {
-		if err := t.end("it is long enough"); err != nil {
-			return err
+	if starts && t.out != nil && t.opening.divides(picture) {
+		if why := t.enough(h.Time); why != "" {
+			if err := t.end(why); err != nil {
+				return err
+			}
 		}
 	}
 	if t.out == nil {
@@ -157,6 +159,19 @@ func (t *take) frame(h flv.TagHeader, body []byte, starts bool) error {
 		t.out.key(h.Time)
 	}
 	return t.out.tag(h, body)
+}
+
+// enough returns why the file should end before a frame with which the next one can begin, ""
+// when it should not.
+func (t *take) enough(at uint32) string {
+	o := t.out
+	switch {
+	case t.recorder.full(time.Duration(o.span(at)) * time.Millisecond):
+		return "it is long enough"
+	case o.lookout.lost(t.recorder, o.name, o.f):
+		return lost
+	}
+	return ""
 }
 
 // lateHeaders writes the sequence headers of video before the first picture, h, of a file
