@@ -16,8 +16,8 @@ type rule struct {
 	name string
 	// needs are the tools it goes by: of each group one must have seen something.
 	needs [][]string
-	// costs says that the fault takes processor time, so that a program that uses little
-	// cannot have it, whatever was not seen.
+	// costs says that the fault takes processor time, or keeps the program from it, so that one that
+	// uses little and waits for little cannot have it, whatever was not seen.
 	costs bool
 	// of are the programs that can have the fault: "", all; "go".
 	of string
@@ -37,6 +37,7 @@ var (
 // rules are all rules. Of two with one score the earlier stands first, so that
 // causes come before what follows from them.
 var rules = []rule{
+	{"cpu-quota", [][]string{{evidence.ToolProc}, {evidence.ToolCgroup}}, true, "", cpuQuota},
 	{"flush-per-write", [][]string{byCPU}, true, "", flushPerWrite},
 	{"lock-over-io", [][]string{byWaits}, false, "", lockOverIO},
 	{"shared-line", [][]string{byCPU, bySharing}, true, "", sharedLine},

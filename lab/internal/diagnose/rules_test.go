@@ -296,3 +296,32 @@ func TestCollectorsOfOtherLanguages(t *testing.T) {
 		}
 	}
 }
+
+func TestAQuotaThatOthersUsedUpCostsAnIdleProgramNothing(t *testing.T) {
+	e := &evidence.Evidence{Took: time.Second, CPUTime: 200 * time.Millisecond, Queued: 790 * time.Millisecond, Tools: all(), CPU: profile(0.1, "main.f"),
+		Waits: &evidence.Waits{}, Calls: &evidence.Calls{}, Sharing: &evidence.Sharing{}, Quota: &evidence.Quota{Group: "/app", Processors: 0.2, Periods: 10, Throttled: 10, Stopped: 800 * time.Millisecond}}
+	e.CPU.Total = 2e8
+	if f, ok := First(first(Diagnose(e))); !ok || f.Rule != "cpu-quota" || f.Score < 0.7 || !strings.Contains(f.Top, "/app") || !strings.Contains(f.Clue, "0.20 processors") {
+		t.Errorf("%+v", f)
+	}
+	e.CPUTime, e.Queued = 0, 0
+	if f, ok := First(first(Diagnose(e))); !ok || f.Rule != "cpu-quota" {
+		t.Errorf("what it started was stopped: %+v", f)
+	}
+	e.CPUTime, e.Queued, e.CPU = 2*time.Millisecond, 8*time.Millisecond, nil
+	if f, ok := First(first(Diagnose(e))); ok {
+		t.Errorf("%+v", f)
+	}
+	e.CPUTime, e.Quota.Throttled = 900*time.Millisecond, 1
+	if f, ok := First(first(Diagnose(e))); ok {
+		t.Errorf("stopped in one period of ten: %+v", f)
+	}
+	for i := range e.Tools {
+		if e.Tools[i].Name == evidence.ToolCgroup {
+			e.Tools[i] = evidence.Tool{Name: evidence.ToolCgroup, State: evidence.Missing, Note: "it is mounted nowhere"}
+		}
+	}
+	if _, open := Diagnose(e); !strings.Contains(open[0].Why, "mounted nowhere") || open[0].Rule != "cpu-quota" {
+		t.Errorf("%+v", open)
+	}
+}

@@ -23,11 +23,13 @@ type Evidence struct {
 	Calls   *Calls   `json:"calls,omitempty"`
 	Perf    *Profile `json:"perf,omitempty"` // of perf record, with the kernel's frames
 	Sharing *Sharing `json:"sharing,omitempty"`
+	Quota   *Quota   `json:"quota,omitempty"` // nil where its control groups were not stopped
 }
 
 // The tools, as Tool.Name calls them, in the order in which they are used.
 const (
 	ToolProc       = "proc"
+	ToolCgroup     = "cgroup"
 	ToolCPU        = "pprof cpu"
 	ToolAllocs     = "pprof allocs"
 	ToolLocks      = "pprof locks" // the profiles of mutexes and of blocking; of files only
@@ -40,7 +42,7 @@ const (
 
 // Tools returns the names of all tools. The slice is the caller's own.
 func Tools() []string {
-	return []string{ToolProc, ToolCPU, ToolAllocs, ToolLocks, ToolGoroutines, ToolPerfRecord, ToolTrace, ToolStrace, ToolSharing}
+	return []string{ToolProc, ToolCgroup, ToolCPU, ToolAllocs, ToolLocks, ToolGoroutines, ToolPerfRecord, ToolTrace, ToolStrace, ToolSharing}
 }
 
 // What became of a tool: Tool.State.

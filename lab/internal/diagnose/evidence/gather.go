@@ -84,7 +84,7 @@ func Gather(ctx context.Context, t Target, o Options) (Evidence, error) {
 		g.e.Go = goVersion(fmt.Sprintf("/proc/%d/exe", pid))
 	}
 	// What does not disturb the others looks at the same time, the rest one after the other.
-	for _, tools := range [][]string{{ToolProc, ToolCPU, ToolAllocs, ToolGoroutines, ToolPerfRecord}, {ToolTrace}, {ToolStrace}, {ToolSharing}} {
+	for _, tools := range [][]string{{ToolProc, ToolCgroup, ToolCPU, ToolAllocs, ToolGoroutines, ToolPerfRecord}, {ToolTrace}, {ToolStrace}, {ToolSharing}} {
 		if err == nil {
 			err = g.use(ctx, tools)
 		}
@@ -198,6 +198,9 @@ func (g *gatherer) tool(ctx context.Context, name string, pid int) (note string,
 	switch name {
 	case ToolProc:
 		return g.usage(ctx, pid)
+	case ToolCgroup:
+		e.Quota, err = quotaOf(ctx, pid, g.each)
+		return "", err
 	case ToolGoroutines:
 		if e.Go == "" {
 			return "", missing("the program is not written in Go, or its file cannot be read")
