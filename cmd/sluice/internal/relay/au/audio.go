@@ -51,6 +51,12 @@ func SoundConfig(codec flv.FourCC, frame []byte) *Config {
 	return audioConfig(&flv.AudioHeader{Codec: codec}, frame)
 }
 
+// lessThan reports whether c, of a header, says the codec alone, and o, of frames, more of the same
+// one: ffmpeg writes empty headers for AC-3 and MP3.
+func (c *Config) lessThan(o *Config) bool {
+	return c.Rate == 0 && o != nil && c.Codec == o.Codec
+}
+
 // same reports whether two configurations say the same of sound.
 func (c *Config) same(o *Config) bool {
 	return o != nil && c.Codec == o.Codec && c.Rate == o.Rate && c.Channels == o.Channels && c.FrameLen == o.FrameLen

@@ -35,7 +35,7 @@ func Discover(ctx context.Context, source *live.Stream) (video, audio *Config, e
 	if video != nil && newVideo != nil && !(newVideo.unsequenced() && video.Codec == newVideo.Codec) {
 		video = newVideo
 	}
-	if audio != nil && newAudio != nil {
+	if audio != nil && newAudio != nil && !newAudio.lessThan(audio) {
 		audio = newAudio
 	}
 	return video, audio, nil

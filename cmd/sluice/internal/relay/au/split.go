@@ -140,7 +140,7 @@ func (s *Splitter) splitAudio(at uint32, p []byte) (Unit, bool, error) {
 	body := h.Body(p)
 	if h.Config() {
 		c, err := ParseConfig(h.Codec, body)
-		if err == nil {
+		if err == nil && !c.lessThan(s.audio) {
 			s.audio = c
 		}
 		return Unit{}, false, err
