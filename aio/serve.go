@@ -77,10 +77,15 @@ func Serve(ctx context.Context, listeners []net.Listener, o Options, h Handler) 
 // others, with net.ErrClosed. No goroutine of its own is left in any case.
 //
 // A Server may serve several times, also at once. It panics without a listener
-// and without a Handler.
+// and without a Handler, and with a nil listener.
 func (s *Server) Serve(ctx context.Context, listeners []net.Listener) error {
 	if len(listeners) == 0 || s.Handler == nil {
-		panic(fmt.Sprintf("aio: Serve with %d listeners and the handler %v", len(listeners), s.Handler))
+		panic(fmt.Sprintf("aio: Serve with %d listeners and a handler of type %T", len(listeners), s.Handler))
+	}
+	for i, l := range listeners {
+		if l == nil { // or it would be found by a goroutine that the caller cannot recover
+			panic(fmt.Sprintf("aio: Serve with a nil listener, number %d of %d", i+1, len(listeners)))
+		}
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -107,6 +107,9 @@ func (r *MemoryReader) Skip(n int) error {
 // until the Memory is released.
 func (r *MemoryReader) Range(yield func([]byte)) {
 	r.live("Range")
+	if yield == nil { // as GoMem's may be
+		panic("mem: MemoryReader.Range with a nil function")
+	}
 	for r.Length > 0 {
 		yield(r.step(r.Length))
 	}
@@ -116,6 +119,9 @@ func (r *MemoryReader) Range(yield func([]byte)) {
 // borrowed until the Memory is released. When fewer are left, yield is not
 // called.
 func (r *MemoryReader) RangeN(n int, yield func([]byte)) error {
+	if yield == nil {
+		panic("mem: MemoryReader.RangeN with a nil function")
+	}
 	if err := r.need("RangeN", n); err != nil {
 		return err
 	}

@@ -393,3 +393,14 @@ func FuzzMemoryReader(f *testing.F) {
 	f.Add([]byte(""), []byte{}, []byte{0, 4, 1, 0, 5, 255})
 	f.Fuzz(followReader)
 }
+
+func TestRangeWithANilFunctionPanics(t *testing.T) {
+	m := mem.NewMemory(mem.Wrap([]byte("ab"), nil), mem.Wrap([]byte("c"), nil))
+	defer m.Release()
+	r := m.NewReader()
+	mustPanic(t, "Range(nil)", func() { r.Range(nil) }, "mem: MemoryReader.Range with a nil function")
+	mustPanic(t, "RangeN(2, nil)", func() { _ = r.RangeN(2, nil) }, "mem: MemoryReader.RangeN with a nil function")
+	if r.Length != 3 {
+		t.Errorf("after that %d bytes are left", r.Length)
+	}
+}
