@@ -260,6 +260,17 @@ func TestCheckNamesWhatDoesNotGoTogether(t *testing.T) {
 	}
 }
 
+// What YAML, and programs that write it, call true and false is that.
+func TestTruthInAFile(t *testing.T) {
+	for text, want := range map[string]bool{"true": true, "True": true, "TRUE": true, "on": true, "Yes": true, "1": true, "false": false, "False": false, "FALSE": false, "Off": false, "no": false, "0": false} {
+		c := Default()
+		c.Cluster = !want
+		if err := c.readYAML("f", []byte("cluster: "+text)); err != nil || c.Cluster != want {
+			t.Errorf("%s: %v, %v", text, c.Cluster, err)
+		}
+	}
+}
+
 func TestEverySettingInTheEnvironment(t *testing.T) {
 	for _, k := range configKeys {
 		c := Default()

@@ -37,7 +37,7 @@ func (*textValue) Type() string            { return "string" }
 type boolValue bool
 
 func (v *boolValue) Set(text string) error {
-	switch text {
+	switch strings.ToLower(text) { // YAML has True and TRUE too
 	case "true", "1", "on", "yes":
 		*v = true
 	case "false", "0", "off", "no":
