@@ -103,7 +103,7 @@ func (m *Muxer) Append(dst []byte, u *au.Unit, now time.Time) ([]byte, error) {
 		}
 	} else {
 		w.at = t.clock.sound(u)
-		w.sound(u.Codec, u.Parts[0])
+		w.sound(u.Codec, t.format.Config.Channels, u.Parts[0])
 	}
 	dst, w.dst = w.dst, nil
 	return dst, nil

@@ -6,8 +6,8 @@ import (
 	"github.com/sluice-go/sluice/flv"
 )
 
-// sound packs a frame of sound.
-func (w *writer) sound(codec flv.FourCC, p []byte) {
+// sound packs a frame of sound with so many channels.
+func (w *writer) sound(codec flv.FourCC, channels int, p []byte) {
 	switch codec {
 	case flv.CodecAAC:
 		w.aac(p)
@@ -17,11 +17,12 @@ func (w *writer) sound(codec flv.FourCC, p []byte) {
 		w.ac3(p)
 	case flv.CodecOpus:
 		w.opus(p)
-	default: // samples may be cut anywhere
+	default: // G.711 may be cut between samples of all channels, which have a byte each
+		channels = max(channels, 1)
 		for len(p) > 0 {
-			n := min(len(p), w.room)
+			n := min(len(p), w.room/channels*channels)
 			w.whole(false, p[:n])
-			w.at += uint32(n)
+			w.at += uint32(n / channels)
 			p = p[n:]
 		}
 	}
