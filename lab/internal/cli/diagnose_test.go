@@ -114,6 +114,13 @@ func TestDiagnoseOfFiles(t *testing.T) {
 	if p, exit := run(t, "diagnose", recorded("cpu.pprof"), recorded("cpu.pprof")); exit != ExitFailure {
 		t.Errorf("the same file twice: exit code %d: %s", exit, p.stdout.String())
 	}
+	cut := filepath.Join(t.TempDir(), "cut.trace")
+	if err := os.WriteFile(cut, []byte("go 1.22 trace\x00\x00\x00garbage"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if p, exit := run(t, "diagnose", recorded("cpu.pprof"), cut); exit != ExitFailure || !strings.Contains(p.stderr.String(), cut) {
+		t.Errorf("the file that is damaged is not named: exit code %d: %s", exit, p.stderr.String())
+	}
 }
 
 func TestDiagnoseJSONOnStandardOutput(t *testing.T) {

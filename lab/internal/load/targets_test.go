@@ -376,6 +376,32 @@ func TestFilesThatExistAreKept(t *testing.T) {
 	}
 }
 
+func TestAFileThatBecomesShorterIsNamed(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(name, make([]byte, 8192), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	target, err := wire.ParseTarget("file:"+name, &wire.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := target.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	calls, err := target.Caller(t.Context(), time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer calls.Close()
+	if err := os.Truncate(name, 100); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := calls.Call(t.Context(), &wire.Request{Size: 4096}); !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), name) {
+		t.Errorf("it does not say what ended: %v", err)
+	}
+}
+
 func TestATargetThatFailsWithinTheWarmupIsTheReason(t *testing.T) {
 	r := &Result{Errors: 1, Error: "connection refused"}
 	(&session{plan: &Plan{}}).judge(r)

@@ -415,6 +415,9 @@ func (c *Comparison) Items() []document.Item {
 		t.Rows = append(t.Rows, ch.row())
 	}
 	items = append(items, t)
+	if slices.ContainsFunc(c.Changes, func(ch Change) bool { return ch.window }) {
+		items = append(items, document.Note("In one window: old is the median of the new run's windows, new the one of them that stands out most."))
+	}
 	if hidden > 0 {
 		items = append(items, document.Note(units.Plural(hidden, "counted figure")+" without a difference not shown; --json has them"))
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/load/wire"
 	"github.com/sluice-go/sluice/lab/internal/machine"
@@ -174,6 +175,11 @@ func TestTheRatioIsThatOfTheFiguresBesideIt(t *testing.T) {
 	row := p99.row()
 	if want := units.Ratio(p99.New / p99.Old); p99.New < 50*p99.Old || row.Cells[4].Text != want || len(row.Under) != 1 || !strings.Contains(row.Under[0], "windows") {
 		t.Errorf("%+v, want the ratio %s", row, want)
+	}
+	var b strings.Builder
+	document.NewPrinter(&b, false).Print(c.Items()...)
+	if !strings.Contains(b.String(), "In one window: old is the median of the new run's windows") {
+		t.Errorf("of a window nothing says what it is compared with:\n%s", b.String())
 	}
 	p50 := change(t, c, "load", "P50")
 	if row := p50.row(); row.Cells[4].Text != units.Ratio(p50.New/p50.Old) || row.Cells[5].Text == "" {

@@ -161,6 +161,8 @@ func Read(r io.Reader, name string) (*Result, error) {
 	switch {
 	case !known:
 		return nil, fmt.Errorf("report: %w: there is no kind %.40q", ErrSchema, head.Kind)
+	case head.Schema == 0:
+		return nil, fmt.Errorf("report: %w: it has no \"schema\"", ErrSchema)
 	case head.Schema != kind.schema:
 		return nil, fmt.Errorf("report: %w: %s of version %d, this program reads %d", ErrSchema, head.Kind, head.Schema, kind.schema)
 	}

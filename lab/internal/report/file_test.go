@@ -89,6 +89,9 @@ func TestOnlyResultsFilesAreLoaded(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	if _, err := Read(strings.NewReader(`{"name": "x", "version": "1.0"}`), "x"); !strings.Contains(err.Error(), "no \"schema\"") {
+		t.Errorf("other JSON is taken for a result of an early version: %v", err)
+	}
 }
 
 func TestWritersSayWhenTheyCannotWrite(t *testing.T) {

@@ -102,7 +102,10 @@ func (g *gatherer) files() error {
 	used := map[string]bool{}
 	for _, path := range g.Files {
 		tool, err := g.e.readFile(path)
-		if tool == "" || err != nil && !g.has(tool) {
+		if err != nil && (tool == "" || !g.has(tool)) {
+			if !strings.Contains(err.Error(), path) { // an error of opening it has it
+				err = fmt.Errorf("%s: %w", path, err)
+			}
 			return err
 		}
 		if used[tool] && tool != ToolLocks {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"time"
 )
@@ -46,6 +47,8 @@ func (t *Target) greet(ctx context.Context, conn net.Conn) (net.Conn, error) {
 			var untrusted *tls.CertificateVerificationError
 			if errors.As(err, &untrusted) {
 				err = fmt.Errorf("%w (--ca FILE trusts the certificates in it, --insecure any)", err)
+			} else if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+				err = fmt.Errorf("the handshake of TLS had no answer: %w", err)
 			}
 			return nil, err
 		}

@@ -181,6 +181,9 @@ func (b *blocks) Call(_ context.Context, r *Request) (Outcome, error) {
 	defer b.buffers.Put(buf)
 	if !b.options.writes() {
 		n, err := b.file.ReadAt(*buf, at)
+		if err == io.EOF {
+			err = fmt.Errorf("load: %s ends before byte %d of the %d that it had: %w", b.path, at+size, b.size, io.ErrUnexpectedEOF)
+		}
 		return Outcome{Done: true, Payload: n}, err
 	}
 	n, err := b.file.WriteAt(*buf, at)

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -81,6 +82,9 @@ func (h *h2) ready(ctx context.Context) (*http2.ClientConn, error) {
 		conn.Close()
 		if why := h.leaves.Load(); why != nil {
 			err = errors.New(*why)
+		}
+		if secure, ok := conn.(*tls.Conn); ok && secure.ConnectionState().NegotiatedProtocol != http2.NextProtoTLS {
+			err = fmt.Errorf("the target did not choose h2 (ALPN): %w", err)
 		}
 		return nil, fmt.Errorf("%v: no handshake of HTTP/2: %w", h.target, err)
 	}

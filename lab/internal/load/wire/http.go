@@ -264,8 +264,11 @@ func (f *headFields) read(line []byte) error {
 	case len("Content-Length"):
 		if bytes.EqualFold(name, []byte("Content-Length")) {
 			n, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 10, 62)
-			if err != nil || f.length >= 0 && f.length != int64(n) {
-				return fmt.Errorf("%w: the length %.40q", ErrReply, value)
+			if err != nil {
+				return fmt.Errorf("%w: the length %.40q", ErrReply, bytes.TrimSpace(value))
+			}
+			if f.length >= 0 && f.length != int64(n) {
+				return fmt.Errorf("%w: two lengths, %d and %d", ErrReply, f.length, n)
 			}
 			f.length = int64(n)
 		}

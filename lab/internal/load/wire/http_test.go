@@ -3,6 +3,7 @@ package wire
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -44,6 +45,14 @@ func TestHTTPRepliesThatAreNone(t *testing.T) {
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + strings.Repeat("X: x\r\n", mostLine/6+1),
 	} {
 		none(t, anHTTP, replies)
+	}
+}
+
+func TestTwoLengthsOfAReplyAreBothNamed(t *testing.T) {
+	f := headFields{length: -1}
+	err := errors.Join(f.read([]byte("Content-Length: 2")), f.read([]byte("Content-Length: 3")))
+	if !errors.Is(err, ErrReply) || !strings.Contains(err.Error(), "two lengths, 2 and 3") {
+		t.Error(err)
 	}
 }
 
