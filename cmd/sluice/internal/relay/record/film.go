@@ -163,7 +163,7 @@ func (r *reel) add(u *au.Unit, now time.Duration) {
 		}
 	}
 	if r.begun {
-		at = max(at, r.last)
+		at = max(at, r.last+1) // each sample its own: a publisher that comes back may begin a little before its end
 	}
 	if n := len(r.samples); n > 0 {
 		r.close(at)
@@ -190,7 +190,7 @@ func (r *reel) add(u *au.Unit, now time.Duration) {
 
 // close gives the last sample its duration: until next.
 func (r *reel) close(next int64) {
-	r.duration = uint32(min(max(next-r.last, 0), math.MaxUint32))
+	r.duration = uint32(min(next-r.last, math.MaxUint32))
 	r.samples[len(r.samples)-1].Duration = r.duration
 }
 
@@ -200,7 +200,7 @@ func (o *film) close(next *au.Unit, now time.Duration) {
 		switch {
 		case r == nil || len(r.samples) == 0:
 		case i == 0 && next != nil && next.Video:
-			r.close(max(ticks(now, r.track.Scale), r.last))
+			r.close(max(ticks(now, r.track.Scale), r.last+1))
 		case r.next > r.last:
 			r.close(r.next)
 		default:
