@@ -114,6 +114,7 @@ func (c loadCommand) runPair(ctx context.Context, f *loadFlags, targets [2]strin
 		return loadFailure(ctx, err)
 	}
 	pair.Origin = c.origin(load.PairKind, load.Schema, began)
+	pair.Interrupted = ctx.Err() != nil
 	text.Print(report.Pair(pair)...)
 	return c.shown(ctx, f, text, pair)
 }
@@ -128,6 +129,7 @@ func (c loadCommand) runSearch(ctx context.Context, f *loadFlags, limit load.Lim
 		return loadFailure(ctx, err)
 	}
 	found.Origin = c.origin(load.SearchKind, load.Schema, began)
+	found.Interrupted = ctx.Err() != nil
 	text.Print(document.Say(report.FoundText(found)))
 	if err := c.shown(ctx, f, text, found); err != nil || found.Rate > 0 {
 		return err

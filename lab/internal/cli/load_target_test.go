@@ -134,7 +134,7 @@ func TestSearchAndCompareKeepWhatTheyHaveWhenInterrupted(t *testing.T) {
 		if exit != ExitUnusable || !strings.Contains(p.stderr.String(), "interrupted") {
 			t.Errorf("%q: exit code %d: %s", args, exit, p.stderr.String())
 		}
-		if r, err := report.Open(filepath.Join(p.dir, "r.json")); err != nil || r.Pair == nil && len(r.Search.Steps) == 0 {
+		if r, err := report.Open(filepath.Join(p.dir, "r.json")); err != nil || r.Pair == nil && len(r.Search.Steps) == 0 || !r.Origin().Interrupted {
 			t.Errorf("%q: %+v, %v: %s", args, r, err, p.stderr.String())
 		}
 	}
