@@ -25,7 +25,8 @@ const (
 	maxGap = time.Second
 )
 
-// A Reader reads tags of FLV. Their times begin at 0 and never fall.
+// A Reader reads tags of FLV. Their times begin at 0 and never fall within a track: one of them may
+// come behind the other, and then it does so at each end of a fragment.
 type Reader struct {
 	tape   *archive.Tape
 	joiner au.Joiner
@@ -34,11 +35,12 @@ type Reader struct {
 
 	runs  []*run // what is left of the fragment
 	begun bool
-	from  time.Time     // of the first fragment
-	wall  time.Time     // of the end of the latest one
-	shift time.Duration // from times of the film to those of the tags
-	last  time.Duration // of the newest tag
-	end   time.Duration // of the latest fragment, as a tag's
+	from  time.Time        // of the first fragment
+	wall  time.Time        // of the end of the latest one
+	shift time.Duration    // from times of the film to those of the tags
+	last  time.Duration    // the latest of the tags' times
+	media [2]time.Duration // of sound and of pictures: that of the newest tag
+	end   time.Duration    // of the latest fragment, as a tag's
 	out   []byte
 }
 
@@ -57,7 +59,7 @@ func NewReader(t *archive.Tape) *Reader { return &Reader{tape: t} }
 func (r *Reader) From() time.Time { return r.from }
 
 // Next returns some tags, before the first the header of FLV, borrowed until the next
-// call, and the time of the last one. The error is archive.ErrNothingYet at the end;
+// call, and the latest time so far. The error is archive.ErrNothingYet at the end;
 // others are of the file, whose fragment is left out.
 func (r *Reader) Next() (tags []byte, at time.Duration, err error) {
 	if cap(r.out) > 4*batchBytes {
@@ -134,7 +136,7 @@ func (r *Reader) begin(film *archive.Film, one mp4.Fragment) error {
 // header appends a sequence header, if it is another one than before.
 func (r *Reader) header(c *au.Config) error {
 	if f, ok := r.joiner.Header(c, 0); ok {
-		r.tag(f.Type, f.Payload.Bytes())
+		r.tag(f.Type, 0, f.Payload.Bytes())
 		f.Payload.Release()
 	}
 	return nil
@@ -163,7 +165,9 @@ func (r *Reader) sample() error {
 	if _, err := io.ReadFull(o.data, packed[au.Room:]); err != nil {
 		return fmt.Errorf("%s: %w", r.film.File, err)
 	}
-	r.last = max(r.last, at)
+	if !o.track.Video && at <= -time.Millisecond {
+		return nil // sound before the picture that it begins with
+	}
 	u := au.Unit{Video: o.track.Video, Codec: o.track.Config.Codec, Offset: int32(offset.Round(time.Millisecond) / time.Millisecond), Key: s.Key, Config: o.track.Config}
 	if u.Codec == flv.CodecVP9 && u.Key {
 		if c, ok := au.VP9Key(packed[au.Room:]); ok {
@@ -176,7 +180,7 @@ func (r *Reader) sample() error {
 	if err != nil {
 		return nil // a player would leave it out, too
 	}
-	r.tag(f.Type, f.Payload.Bytes())
+	r.tag(f.Type, at, f.Payload.Bytes())
 	f.Payload.Release()
 	return nil
 }
@@ -188,9 +192,15 @@ func (o *run) time() time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// tag appends a tag with the newest time.
-func (r *Reader) tag(kind flv.TagType, body []byte) {
-	r.out = flv.TagHeader{Type: kind, Size: len(body), Time: uint32(r.last / time.Millisecond)}.Append(r.out)
+// tag appends a tag with this time, or its track's newest one if that is later.
+func (r *Reader) tag(kind flv.TagType, at time.Duration, body []byte) {
+	media := &r.media[0]
+	if kind == flv.TagVideo {
+		media = &r.media[1]
+	}
+	*media = max(*media, at)
+	r.last = max(r.last, *media)
+	r.out = flv.TagHeader{Type: kind, Size: len(body), Time: uint32(*media / time.Millisecond)}.Append(r.out)
 	r.out = append(r.out, body...)
 	n := flv.TagHeaderLen + len(body)
 	r.out = append(r.out, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
@@ -213,6 +223,5 @@ func (r *Reader) follow(t au.Tag) {
 		r.film, r.runs = nil, nil
 		r.shift = max(r.end, r.last) - at
 	}
-	r.last = max(r.last, at+r.shift)
-	r.tag(t.Type, t.Body)
+	r.tag(t.Type, at+r.shift, t.Body)
 }
