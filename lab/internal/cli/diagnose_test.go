@@ -76,7 +76,7 @@ func TestDiagnosePrintsATableAndWritesJSON(t *testing.T) {
 		!strings.Contains(stdout, "cost  tool") || strings.Contains(stdout, "nothing stands out") || strings.Contains(stdout, "\x1b") {
 		t.Errorf("%s", stdout)
 	}
-	if !strings.HasPrefix(stderr, "1/8 proc\n2/8 pprof cpu\n") || !strings.HasSuffix(stderr, "8/8 sharing\n") {
+	if !strings.HasPrefix(stderr, "1/9 proc\n2/9 cgroup\n") || !strings.HasSuffix(stderr, "9/9 sharing\n") {
 		t.Errorf("progress: %q", stderr)
 	}
 	d := loadDiagnosis(t, p, "d.json")
@@ -212,7 +212,7 @@ func interrupted(t *testing.T, each time.Duration) (p *program, exit int) {
 		t.Fatal(err)
 	}
 	for lines := bufio.NewScanner(pipe); lines.Scan(); {
-		if strings.HasPrefix(lines.Text(), "7/8") {
+		if strings.HasPrefix(lines.Text(), "8/9") {
 			if err := p.Process.Signal(os.Interrupt); err != nil {
 				t.Fatal(err)
 			}
