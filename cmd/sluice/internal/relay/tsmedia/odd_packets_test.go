@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/asticode/go-astits"
@@ -116,6 +117,33 @@ func TestSeveralPicturesInOnePacket(t *testing.T) {
 	x.inBand.Learn([][]byte{sps, {0x68, 0xcb, 0x83, 0xcb, 0x20}})
 	if x.separate(nil) {
 		t.Error("fields are taken for pictures")
+	}
+}
+
+// An encoder whose parameter sets do not come is named, once; when they come its pictures do.
+func TestPicturesThatWaitForTheirParameterSets(t *testing.T) {
+	key, other := pictures264(t)
+	bare := append([]byte("\x00\x00\x00\x01\x09\xf0"), key[bytes.Index(key, []byte("\x00\x00\x00\x01\x65")):]...)
+	for _, c := range []struct {
+		bare int // key frames without sets
+		left int
+	}{{unreadyKeys - 1, 0}, {3 * unreadyKeys, 1}} {
+		s := newStation(t)
+		s.table(map[uint16]astits.StreamType{videoPID: astits.StreamTypeH264Video, audioPID: astits.StreamTypeAACAudio})
+		for range c.bare {
+			s.write(videoPID, 3600, bare)
+			s.write(videoPID, 3600, other)
+			s.write(audioPID, 7200, adtsFrame(t, 48000, 2, false, "a body"))
+		}
+		s.write(videoPID, 3600, key)
+		s.write(videoPID, 3600, other)
+		units, _, left, err := s.read()
+		if kinds := byKind(units); !errors.Is(err, io.EOF) || len(kinds[0]) != 2 || len(kinds[1]) != c.bare {
+			t.Errorf("%d key frames without sets: %d pictures, %d sounds: %v", c.bare, len(kinds[0]), len(kinds[1]), err)
+		}
+		if len(left) != c.left || c.left > 0 && !strings.Contains(left[0], "parameter sets") {
+			t.Errorf("%d key frames without sets: left out are %q", c.bare, left)
+		}
 	}
 }
 
