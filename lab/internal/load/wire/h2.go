@@ -71,8 +71,9 @@ func (h *h2) ready(ctx context.Context) (*http2.ClientConn, error) {
 	}
 	// Its answer ends the handshake. Requests on a connection that was refused do not say why.
 	if err := made.Ping(ctx); err != nil {
-		if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "write" {
-			// The target may have said why it ends the connection.
+		if op := (*net.OpError)(nil); errors.Is(err, net.ErrClosed) || errors.As(err, &op) && op.Op == "write" {
+			// The target may have said why it ends the connection, which the reader then
+			// closes under the write.
 			select {
 			case <-heard.ended:
 				err = heard.why
