@@ -27,7 +27,7 @@ const (
 
 // ParseURL reads the address of a stream. The last part of the path is the
 // stream's name, all before it the application; both are unescaped, as they are
-// sent. What is none, or has a user in it, which RTMP cannot send, is ErrURL.
+// sent. What is none, or has a fragment, or a user, which RTMP cannot send, is ErrURL.
 func ParseURL(s string) (URL, error) {
 	u, err := url.Parse(s)
 	if err != nil {
@@ -45,6 +45,9 @@ func ParseURL(s string) (URL, error) {
 	}
 	if u.User != nil {
 		return URL{}, fmt.Errorf("%w: it has a user name", ErrURL)
+	}
+	if strings.Contains(s, "#") { // others send what follows: a name without it would be another
+		return URL{}, fmt.Errorf("%w: it has a fragment: # is written %%23", ErrURL)
 	}
 	if u.Port() != "" {
 		port = u.Port()

@@ -36,7 +36,7 @@ func TestParseURL(t *testing.T) {
 	}
 	for _, in := range []string{
 		"", "rtmp", "http://h/live/s", "rtmp://h", "rtmp://h/", "rtmp://h/s", "rtmp:///live/s", "rtmp://u:secret@h/live/s",
-		"rtmp://h:port/secret/s", "rtmp://h/%zz/secret", "rtmp://::1/secret/s", "rtmp://h:65536/secret/s",
+		"rtmp://h:port/secret/s", "rtmp://h/%zz/secret", "rtmp://h/live/s#secret", "rtmp://h/live/s?key=a#secret", "rtmp://h/live/s#", "rtmp://::1/secret/s", "rtmp://h:65536/secret/s",
 	} {
 		_, err := ParseURL(in)
 		if !errors.Is(err, ErrURL) {

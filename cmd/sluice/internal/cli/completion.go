@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -83,8 +82,12 @@ func (a App) man() *cobra.Command {
 			if len(args) != 1 {
 				return fmt.Errorf("man: want one directory, got %q", args)
 			}
-			if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
-				return fail(errors.Join(fmt.Errorf("man: %s is no directory", args[0]), err))
+			info, err := os.Stat(args[0])
+			if err == nil && !info.IsDir() {
+				err = fmt.Errorf("%s is no directory", args[0])
+			}
+			if err != nil {
+				return fail(fmt.Errorf("man: %w", err))
 			}
 			header := &doc.GenManHeader{Section: "1", Source: versionLine(), Manual: "Sluice"}
 			if err := doc.GenManTree(cmd.Root(), header, args[0]); err != nil {

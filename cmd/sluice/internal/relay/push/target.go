@@ -108,6 +108,8 @@ func NewTarget(streams, address string, getenv func(string) string) (*Target, er
 		return bad("the address is not rtmp://, rtmps:// or srt:// with a host")
 	case slash <= 0:
 		return bad("the address has no application and name")
+	case strings.Contains(address, "#"):
+		return bad("the address has a fragment: # is written %23")
 	}
 	if u.Port() != "" {
 		port = u.Port()

@@ -34,7 +34,7 @@ func TestTargets(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "live/s", "=rtmp://a/b/c", "live/**=rtmp://a/b/c", "live/s=http://a/b/hunter2", "live/s=rtmp://a/hunter2", "live/s=rtmp:///b/hunter2",
-		"live/s=srt://a?streamid=hunter2", "live/s=srt://a:1/hunter2", "live/s=srt://a:1?passphrase=hunter2", "live/s=srt://u:hunter2@a:1", "live/s=enhanced:srt://a:1?streamid=hunter2", "live/s=rtmp://u:hunter2@a/b/c", "live/s=rtmp://a:x/b/hunter2", "live/s=rtmp://a:99999999/b/hunter2", "live/s=srt://a:0?streamid=hunter2", "live/../s=rtmp://a/b/hunter2", "live/s=rtmp://a/b/${MISSING}"} {
+		"live/s=srt://a?streamid=hunter2", "live/s=srt://a:1/hunter2", "live/s=srt://a:1?passphrase=hunter2", "live/s=srt://u:hunter2@a:1", "live/s=enhanced:srt://a:1?streamid=hunter2", "live/s=rtmp://u:hunter2@a/b/c", "live/s=rtmp://a:x/b/hunter2", "live/s=rtmp://a:99999999/b/hunter2", "live/s=srt://a:0?streamid=hunter2", "live/../s=rtmp://a/b/hunter2", "live/s=rtmp://a/b/${MISSING}", "live/s=rtmp://a/b/c#hunter2", "live/s=rtmp://a/b/c?hunter2#d", "live/s=rtmp://a/b/c#"} {
 		if _, err := ParseTarget(text, env); !errors.Is(err, ErrTarget) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: %v", text, err)
 		}
