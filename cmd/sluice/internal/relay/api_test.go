@@ -190,6 +190,9 @@ func TestAPIErrors(t *testing.T) {
 			t.Errorf("%s %s: %s %v %q", c.method, c.path, resp.Status, resp.Header, e.Error)
 		}
 	}
+	if _, text := s.get(t, "/api/nothing"); !strings.Contains(text, "bans, clients, clips, cluster, events, pushes, recordings, reload, streams, tokens") {
+		t.Errorf("what there is: %s", text)
+	}
 	if status, text := s.get(t, "/healthz"); status != 200 || text != "ok\n" {
 		t.Errorf("%d %q", status, text)
 	}

@@ -131,7 +131,9 @@ func mayPublish(r *http.Request) bool {
 // noResource says what there is, to those who may read it.
 func (w *Server) noResource(rw http.ResponseWriter, r *http.Request) {
 	if w.mayRead(rw, r) {
-		names := slices.Sorted(maps.Keys(w.paths))
+		// The last two are no elements of paths: viewers may read them too, also from pages of other origins.
+		names := append(slices.Collect(maps.Keys(w.paths)), "clips", "recordings")
+		slices.Sort(names)
 		answerError(rw, http.StatusNotFound, "there is no such resource; see /api/ and one of "+strings.Join(names, ", "))
 	}
 }
