@@ -56,6 +56,11 @@ func TestPageInUse(t *testing.T) {
 		b.until(playing + ` && (() => { const v = document.getElementById("video"); return v.buffered.end(v.buffered.length - 1) - v.currentTime < 1.3; })()`)
 	})
 
+	t.Run("the end by HLS", func(t *testing.T) {
+		t.Parallel()
+		theEndByHLS(t, chromium)
+	})
+
 	t.Run("a stream without sound", func(t *testing.T) {
 		t.Parallel()
 		server := serve(t, "live/s")

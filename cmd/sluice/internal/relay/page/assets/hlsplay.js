@@ -21,6 +21,9 @@ function load() {
   return library;
 }
 
+const look = 500; // ms between two looks at a picture behind which nothing comes any more
+const still = 2000; // ms without a movement that are its end
+
 const hasMSE = () => Boolean(window.MediaSource || window.ManagedMediaSource);
 
 export const native = () => document.createElement("video").canPlayType(type) !== "";
@@ -28,6 +31,7 @@ export const playable = () => hasMSE() || native();
 
 export class HLS {
   #url; #past; #video = null; #hls = null; #over = false; #listeners = {};
+  #looks = 0; // the timer of awaitEnd
 
   // past: of what was recorded, which is seen from its beginning.
   constructor(url, past = false) {
@@ -59,7 +63,11 @@ export class HLS {
     // Of the last segment of a stream that has ended hls.js may leave out a part, or not see that it
     // has all, and then waits for ever.
     let last = NaN, loading = false;
-    hls.on(Hls.Events.LEVEL_UPDATED, (_, { details: { live, fragments } }) => { last = live ? NaN : fragments.at(-1)?.start; });
+    hls.on(Hls.Events.LEVEL_UPDATED, (_, { details: { live, fragments } }) => {
+      last = live ? NaN : fragments.at(-1)?.start;
+      clearInterval(this.#looks);
+      if (!live) this.#awaitEnd(() => loading);
+    });
     hls.on(Hls.Events.FRAG_LOADING, () => { loading = true; });
     hls.on(Hls.Events.FRAG_BUFFERED, () => { loading = false; });
     hls.on(Hls.Events.ERROR, (_, { fatal, type: kind, details, response, error }) => {
@@ -79,6 +87,19 @@ export class HLS {
     hls.loadSource(this.#url);
   }
 
+  // awaitEnd ends when all that there is has been shown. hls.js says once that the picture stands: that
+  // may have been before the playlist had its end, or short of the last segment.
+  #awaitEnd(loading) {
+    const video = this.#video;
+    let [time, since] = [NaN, 0];
+    this.#looks = setInterval(() => {
+      const { buffered, currentTime } = video;
+      const ahead = buffered.length ? buffered.end(buffered.length - 1) - currentTime : 0;
+      if (video.paused || loading() || ahead > 0.5 || currentTime !== time) [time, since] = [currentTime, performance.now()];
+      else if (performance.now() - since >= still) this.#end();
+    }, look);
+  }
+
   // delay is how far what is shown is behind the live edge, in s; NaN when unknown.
   get delay() { return this.#hls?.latency || NaN; }
 
@@ -96,6 +117,7 @@ export class HLS {
 
   destroy() {
     this.#over = true;
+    clearInterval(this.#looks);
     this.#hls?.destroy();
     if (this.#video) this.#video.onerror = this.#video.onended = null;
   }

@@ -1,0 +1,42 @@
+package page
+
+import (
+	"context"
+	"testing"
+)
+
+// hls.js says once that the picture stands. When that was before the end of the playlist, or short of
+// the last segment, the stream ends here all the same.
+func theEndByHLS(t *testing.T, chromium context.Context) {
+	b := open(t, chromium, newFakeServer(t, Options{HLS: true}), "/", desktop, false)
+	value[bool](b, `(() => {
+		const on = {};
+		class Hls {
+			static isSupported() { return true; }
+			static Events = new Proxy({}, { get: (_, name) => name });
+			static ErrorDetails = {};
+			static ErrorTypes = {};
+			on(name, f) { (on[name] ??= []).push(f); }
+			attachMedia() {}
+			loadSource() { window.began = true; }
+			destroy() {}
+		}
+		Object.defineProperty(window, "Hls", { value: Hls, writable: false }); // the library cannot replace it
+		window.emit = (name, data) => (on[name] ?? []).forEach((f) => f(name, data));
+		import("/assets/hlsplay.js").then(({ HLS }) => {
+			const h = new HLS("/live/s.m3u8");
+			h.on("ended", () => { window.over = true; });
+			h.attachMediaElement({ paused: false, currentTime: 12.4, buffered: { length: 1, end: () => 12.5 } });
+			h.load();
+		});
+		return true;
+	})()`)
+	b.until(`window.began`)
+	value[bool](b, `(() => {
+		emit("FRAG_LOADING", {});
+		emit("LEVEL_UPDATED", { details: { live: false, fragments: [{ start: 13 }] } });
+		emit("FRAG_BUFFERED", {});
+		return true;
+	})()`)
+	b.until(`window.over`)
+}
