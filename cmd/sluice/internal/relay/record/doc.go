@@ -3,7 +3,8 @@
 // A Recorder owns a directory. Its Record copies one stream, tag by tag, into
 // files DIR/APP/NAME-YYYYMMDD-HHMMSS.flv: the header, the metadata and sequence
 // headers, then everything from the first frame that a player can start at, with
-// times that begin at 0. Every write ends where a tag ends, and written bytes do
+// times that begin at 0: that frame's, or those of older sound that comes behind it,
+// for which the first write waits. Every write ends where a tag ends, and written bytes do
 // not change, except the flags for audio and video in the header, and the index:
 // a file is playable up to its last whole tag, even after a crash. When a
 // sequence header changes, the file ends and another begins at the next key

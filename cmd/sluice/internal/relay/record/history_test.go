@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,7 +24,13 @@ import (
 func recRandom(random *rand.Rand, n int) *recSource {
 	src := &recSource{dropped: map[int]int{}}
 	video, audio, now := 0, 0, random.Uint32()
-	kinds := 6 + random.IntN(3) // some have no video
+	kinds := 6 + random.IntN(3)            // some have no video
+	lag, heard := random.Uint32N(200), now // sound may come behind pictures, none goes back
+	heard -= lag + 20
+	sound := func(body string) recTag {
+		heard += random.Uint32N(now - lag - heard + 1)
+		return recAudio(heard, body)
+	}
 	for i := range n {
 		var batch []recTag
 		for range random.IntN(5) {
@@ -32,7 +40,7 @@ func recRandom(random *rand.Rand, n int) *recSource {
 			switch k := random.IntN(kinds * 10); {
 			case k == 0:
 				audio = random.IntN(3)
-				batch = append(batch, recAudio(at, fmt.Sprintf("%s:%d", recAAC, audio)))
+				batch = append(batch, sound(fmt.Sprintf("%s:%d", recAAC, audio)))
 			case k == 1:
 				batch = append(batch, recTag{flv.TagScript, at, recMeta})
 			case k == 2:
@@ -40,14 +48,14 @@ func recRandom(random *rand.Rand, n int) *recSource {
 			case k == 3:
 				batch = append(batch, recTag{15, at, unique})
 			case k < 60:
-				batch = append(batch, recAudio(at, fmt.Sprintf("%s:%d:%s", recSound, audio, unique)))
+				batch = append(batch, sound(fmt.Sprintf("%s:%d:%s", recSound, audio, unique)))
 			case k == 60:
 				video = random.IntN(3)
-				batch = append(batch, recVideo(at, fmt.Sprintf("%s:%d", recConfig, video)))
+				batch = append(batch, recVideo(now, fmt.Sprintf("%s:%d", recConfig, video)))
 			case k < 68:
-				batch = append(batch, recVideo(at, fmt.Sprintf("%s:%d:%s", recKey, video, unique)))
+				batch = append(batch, recVideo(now, fmt.Sprintf("%s:%d:%s", recKey, video, unique)))
 			default:
-				batch = append(batch, recVideo(at, fmt.Sprintf("%s:%d:%s", recInter, video, unique)))
+				batch = append(batch, recVideo(now, fmt.Sprintf("%s:%d:%s", recInter, video, unique)))
 			}
 		}
 		if random.IntN(50) == 0 {
@@ -65,7 +73,8 @@ func needs(body string) string {
 }
 
 // Whatever a publisher does, each file begins with what its frames need, has
-// frames of the stream in their order, and begins at a key frame at 0.
+// frames of the stream in their order, begins at a key frame, and has the stream's times
+// from its oldest frame on.
 func TestRandomStreams(t *testing.T) {
 	seed := sluicetest.Seed(t)
 	for round := range 300 {
@@ -102,7 +111,9 @@ func TestRandomStreams(t *testing.T) {
 // in files before it; it returns how many are in this one too.
 func recInspect(tags, all []recTag, seen int) (int, error) {
 	var video, audio string // numbers of the sequence headers
-	started, first, hasVideo := false, uint32(0), false
+	started, zero, hasVideo := false, uint32(0), false
+	least := uint32(math.MaxUint32) // of the frames' times
+	expected := false               // sound is: the stream had some before
 	for i, tag := range tags {
 		body := []byte(tag.Body)
 		switch tag.Type {
@@ -158,14 +169,25 @@ func recInspect(tags, all []recTag, seen int) (int, error) {
 		}
 		seen = at + 1
 		if !started {
-			started, first = true, all[at].Time
+			started, zero = true, all[at].Time-tag.Time
+			expected = slices.ContainsFunc(all[:at], func(t recTag) bool { return t.Type == flv.TagAudio })
 		}
-		if want := all[at].Time - first; tag.Time != want && (tag.Time != 0 || -want > 100) {
+		want := int32(all[at].Time - zero)
+		if tag.Type == flv.TagScript || !expected {
+			want = max(want, 0)
+		}
+		if int32(tag.Time) != want {
 			return seen, fmt.Errorf("tag %d has the time %d, want %d", i, tag.Time, want)
+		}
+		if tag.Type != flv.TagScript {
+			least = min(least, tag.Time)
 		}
 	}
 	if !started {
 		return seen, errors.New("no frame")
+	}
+	if least != 0 {
+		return seen, fmt.Errorf("the first frame has the time %d", least)
 	}
 	return seen, nil
 }

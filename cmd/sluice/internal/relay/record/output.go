@@ -12,10 +12,6 @@ import (
 const (
 	// flushAt is how many bytes are collected for one write.
 	flushAt = 256 << 10
-	// early is how many milliseconds before the first frame a frame's time may
-	// be: audio and video times differ a little. Times have 32 bits and wrap, so
-	// a later frame may look earlier.
-	early = 60_000
 	// flagsAt is the offset of the flags for audio and video in the file's
 	// header.
 	flagsAt = 4
@@ -30,7 +26,8 @@ type output struct {
 	buf      []byte
 	flags    flv.Header
 	stale    bool   // the flags in the file lack a kind
-	first    uint32 // time of the first frame, the file's 0
+	origin   origin // until it is settled, frames in buf have the stream's times
+	begun    int    // where in buf the first of them is
 	last     uint32 // milliseconds, of the newest frame
 	written  uint32 // the same of those in the file
 	size     int64  // bytes in the file, all of whole tags
@@ -44,8 +41,9 @@ type output struct {
 	frames  bool   // there are some
 }
 
-func newOutput(r *Recorder, name string, f File, first uint32) *output {
-	return &output{recorder: r, name: name, f: f, first: first, synced: r.now()}
+// newOutput returns a file. sound says that there is some in the stream.
+func newOutput(r *Recorder, name string, f File, first uint32, sound bool) *output {
+	return &output{recorder: r, name: name, f: f, origin: origin{first: first, zero: first, waits: sound}, synced: r.now()}
 }
 
 // begin puts the file's header first. It names the kinds that there are
@@ -59,13 +57,31 @@ func (o *output) begin(headers []header) {
 	o.buf = append(o.buf, 0, 0, 0, 0) // the size of the tag before the first
 }
 
-// span returns how many milliseconds after the file's first frame a time is.
-func (o *output) span(t uint32) uint32 {
-	d := t - o.first
-	if -d <= early {
-		return 0
+// settle gives the frames that were collected their times in the file.
+func (o *output) settle() {
+	if o.origin.settled {
+		return
 	}
-	return d
+	o.origin.settled, o.origin.waits = true, false
+	for at := o.begun; at < len(o.buf); {
+		h, err := flv.ParseTagHeader(o.buf[at:])
+		if err != nil {
+			panic(fmt.Sprintf("record: a tag that was appended: %v", err))
+		}
+		if int64(at) == o.keyAt {
+			o.keyLast = o.last
+		}
+		h.Time = o.origin.span(h.Time)
+		o.last = max(o.last, h.Time)
+		h.Append(o.buf[:at])
+		at += flv.TagHeaderLen + h.Size + flv.PrevTagSizeLen
+	}
+	if o.index == nil {
+		return
+	}
+	for i := range o.index.keys {
+		o.index.keys[i].time = o.origin.span(o.index.keys[i].time)
+	}
 }
 
 // tag adds a tag with its time in the file.
@@ -76,10 +92,14 @@ func (o *output) tag(h flv.TagHeader, body []byte) error {
 		o.flags.Video, o.flags.Audio = video, audio
 		o.stale = true
 	}
-	at := o.span(h.Time)
-	o.last, o.frames = max(o.last, at), true
+	at := h.Time
+	if o.origin.settled {
+		at = o.origin.span(at)
+		o.last = max(o.last, at)
+	}
+	o.frames = true
 	o.append(h.Type, at, body)
-	if len(o.buf) < flushAt {
+	if len(o.buf) < flushAt || o.origin.waits && len(o.buf) < waitMost {
 		return nil
 	}
 	return o.flush()
@@ -100,6 +120,7 @@ func (o *output) flush() error {
 	if len(o.buf) == 0 {
 		return o.sync()
 	}
+	o.settle()
 	if o.stale {
 		if err := o.patchFlags(); err != nil {
 			return o.fail(err)
@@ -206,8 +227,11 @@ func (o *output) key(at uint32) {
 	if o.frames {
 		o.keyAt, o.keyLast = o.size+int64(len(o.buf)), o.last
 	}
+	if o.origin.settled {
+		at = o.origin.span(at)
+	}
 	if o.index != nil {
-		o.index.add(keyFrame{o.span(at), o.size + int64(len(o.buf))})
+		o.index.add(keyFrame{at, o.size + int64(len(o.buf))})
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-go/sluice/internal/flvwalk"
 )
 
-func TestBeginsAtTheFirstKeyFrameAtZero(t *testing.T) {
+func TestBeginsAtTheFirstKeyFrame(t *testing.T) {
 	r, dir := recNew(t, nil)
 	src := &recSource{batches: [][]recTag{
 		{{flv.TagScript, 5000, recMeta}, recVideo(5000, recConfig+"A"), recAudio(5000, recAAC)},
@@ -41,8 +41,8 @@ func TestBeginsAtTheFirstKeyFrameAtZero(t *testing.T) {
 	}
 	recCompare(t, tags, []recTag{
 		{flv.TagScript, 0, recMeta}, recVideo(0, recConfig+"A"), recAudio(0, recAAC),
-		recVideo(0, recKey+"1"), recAudio(0, recSound+"1"),
-		recVideo(40, recInter+"2"), {flv.TagScript, 50, "\x02\x00\x01cxyz"}, recAudio(60, recSound+"2"),
+		recVideo(7, recKey+"1"), recAudio(0, recSound+"1"),
+		recVideo(47, recInter+"2"), {flv.TagScript, 57, "\x02\x00\x01cxyz"}, recAudio(67, recSound+"2"),
 	})
 	info, err := os.Stat(files[0])
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sluice-go/sluice/amf0"
 	"github.com/sluice-go/sluice/flv"
 )
 
@@ -67,7 +68,7 @@ func (t *take) batch(tags []byte, dropped int) error {
 	if err := eachTag(tags, t.tag); err != nil {
 		return err
 	}
-	if t.out == nil {
+	if t.out == nil || t.out.origin.waits {
 		return nil
 	}
 	return t.out.flush()
@@ -155,6 +156,7 @@ func (t *take) frame(h flv.TagHeader, body []byte, starts bool) error {
 			return err
 		}
 	}
+	t.out.origin.came(h)
 	if starts && picture {
 		t.out.key(h.Time)
 	}
@@ -166,7 +168,7 @@ func (t *take) frame(h flv.TagHeader, body []byte, starts bool) error {
 func (t *take) enough(at uint32) string {
 	o := t.out
 	switch {
-	case t.recorder.full(time.Duration(o.span(at)) * time.Millisecond):
+	case t.recorder.full(time.Duration(o.origin.span(at)) * time.Millisecond):
 		return "it is long enough"
 	case o.lookout.lost(t.recorder, o.name, o.f):
 		return lost
@@ -257,13 +259,27 @@ func (t *take) begin(first uint32) error {
 	if t.late {
 		headers = slices.DeleteFunc(slices.Clone(headers), func(h header) bool { return h.kind == flv.TagVideo })
 	}
-	t.out = newOutput(t.recorder, name, f, first)
+	t.out = newOutput(t.recorder, name, f, first, t.hasSound())
 	t.out.begin(headers)
 	t.out.metadata(t.metadata, t.recorder.options.Index)
 	for _, h := range headers {
 		t.out.append(h.kind, 0, h.body)
 	}
+	t.out.begun = len(t.out.buf)
 	return nil
+}
+
+// hasSound reports whether the stream has sound, or its metadata says that some will come.
+func (t *take) hasSound() bool {
+	if t.sound != 0 {
+		return true
+	}
+	_, values, err := flv.ParseScript(t.metadata)
+	if err != nil || len(values) == 0 {
+		return false
+	}
+	_, ok := amf0.Properties(values[0]).Get("audiocodecid")
+	return ok
 }
 
 // end ends the file, if there is one.
