@@ -52,6 +52,10 @@ func newFakeServer(t *testing.T, o Options) *fakeServer {
 			f.media(w, r)
 			return
 		}
+		if strings.HasPrefix(r.URL.Path, "/live/s/whep") {
+			f.whep(w, r)
+			return
+		}
 		page.ServeHTTP(w, r)
 	})
 	mux.HandleFunc("GET /api/streams", func(w http.ResponseWriter, r *http.Request) {
@@ -188,7 +192,9 @@ func (f *fakeServer) media(w http.ResponseWriter, r *http.Request) {
 		fakeAnswer(w, http.StatusOK, map[string]string{"url": url})
 		return
 	}
-	f.played = append(f.played, r.RequestURI)
+	if r.Method != http.MethodHead {
+		f.played = append(f.played, r.RequestURI)
+	}
 	known := slices.ContainsFunc(f.streams, func(s map[string]any) bool { return "/"+s["name"].(string)+".flv" == r.URL.Path })
 	silent := f.silent
 	allowed := f.play == "" || r.URL.Query().Get("token") == f.play
@@ -199,6 +205,8 @@ func (f *fakeServer) media(w http.ResponseWriter, r *http.Request) {
 		return
 	case !allowed:
 		fakeAnswer(w, http.StatusForbidden, map[string]any{"error": "a token is needed"})
+		return
+	case r.Method == http.MethodHead:
 		return
 	}
 	if websocket.IsWebSocketUpgrade(r) {

@@ -61,6 +61,16 @@ func TestPageInUse(t *testing.T) {
 		theEndByHLS(t, chromium)
 	})
 
+	t.Run("a connection by WebRTC that goes silent", func(t *testing.T) {
+		t.Parallel()
+		silenceByWHEP(t, chromium)
+	})
+
+	t.Run("why a WebSocket was refused", func(t *testing.T) {
+		t.Parallel()
+		refusedWebSocket(t, chromium)
+	})
+
 	t.Run("a stream without sound", func(t *testing.T) {
 		t.Parallel()
 		server := serve(t, "live/s")

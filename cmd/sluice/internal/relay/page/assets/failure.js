@@ -18,9 +18,9 @@ export function explain(type, detail, info, { transport, stream, past }) {
       return { text: `The server failed (status ${status}). Trying again; its log says more.`, again: true };
     case status > 0:
       return { text: `The server refused (status ${status}).` };
-    case type === "NetworkError" && transport === "ws":
-      return { text: "The WebSocket could not be opened or broke off. If it does so again, choose HTTP: it says why, and passes proxies that know no WebSocket.", again: true, token: true };
-    case status === 0 && type === "NetworkError" && transport === "whep":
+    case type === "NetworkError" && transport === "ws" && detail !== "NoAnswer":
+      return { text: "The WebSocket could not be opened or broke off. If it does so again, choose HTTP, which passes proxies that know no WebSocket.", again: true };
+    case detail === "NoMedia":
       return { text: "The media connection could not be made. If it does so again, choose HTTP; the server’s operator finds the port and the address of WebRTC in the log.", again: true };
     case type === "NetworkError":
       return { text: "The connection broke off. Trying again.", again: true };

@@ -1,5 +1,6 @@
-// Asks a server of a cluster where to connect for a stream. A WebSocket needs this, because
-// browsers follow no redirect of one, and WebRTC, because they send no token after one.
+// Asks a server what browsers keep from the page: of a cluster where to connect for a stream, as
+// they follow no redirect of a WebSocket and send no token after one of WebRTC; and why a WebSocket
+// was refused.
 const within = 5000; // ms
 const otherWithin = 2000; // of a server that may not be within reach
 
@@ -22,4 +23,11 @@ export async function placed(url, other) {
     clearTimeout(late);
     abort.abort();
   }
+}
+
+// refused returns the status with which a WebSocket's address is refused; 0 when it is not. It throws
+// when the server does not answer.
+export async function refused(url) {
+  const { ok, status } = await fetch(url.replace(/^ws/, "http"), { method: "HEAD", signal: AbortSignal.timeout(within), cache: "no-store" });
+  return ok ? 0 : status;
 }

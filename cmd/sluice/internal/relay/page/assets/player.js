@@ -7,7 +7,7 @@ import { milliseconds, count } from "./format.js";
 import { HLS } from "./hlsplay.js";
 import { path } from "./lines.js";
 import * as past from "./past.js";
-import { placed } from "./place.js";
+import { placed, refused } from "./place.js";
 import * as stall from "./stall.js";
 import { wayFor } from "./ways.js";
 import { WHEP } from "./whep.js";
@@ -102,7 +102,7 @@ function connect() {
   const url = address(wanted.name);
   if (!(other || ["ws", "whep"].includes(way)) || !config.cluster || past.from()) return void open(url);
   const mine = question;
-  placed(url, other).then((to) => mine === question && open(to), (err) => mine === question && lost("NetworkError", "Exception", { msg: err.message }, false));
+  placed(url, other).then((to) => mine === question && open(to), (err) => mine === question && lost("NetworkError", "NoAnswer", { msg: err.message }, false));
 }
 
 // another is one of the other servers, one to which the page may connect if there is one; "": none.
@@ -142,6 +142,7 @@ function open(url) {
       setTimeout(() => engine === mine && connect());
       return;
     }
+    if (way === "ws" && type === "NetworkError" && !played) return void unopened(url, source.past);
     lost(type, detail, info, source.past);
   });
   mine.on(simple ? "ended" : mpegts.Events.LOADING_COMPLETE, () => engine === mine && failed({ text: source.past ? "What was recorded is over." : "The stream has ended. It starts here when it is published again.", again: !source.past }));
@@ -149,6 +150,14 @@ function open(url) {
   mine.attachMediaElement(video);
   mine.load();
   begin();
+}
+
+// unopened asks why a WebSocket brought nothing.
+function unopened(url, recorded) {
+  drop();
+  const mine = question;
+  const then = (detail, code) => mine === question && lost("NetworkError", detail, { code }, recorded);
+  refused(url).then((status) => then(status ? "HttpStatusCodeInvalid" : "Exception", status), () => then("NoAnswer"));
 }
 
 function lost(type, detail, info, recorded) {

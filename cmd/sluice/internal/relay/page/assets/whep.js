@@ -14,8 +14,22 @@ function servers(header) {
   return list;
 }
 
+const look = 500; // ms between two looks at whether the server is there
+const silent = 4000; // ms without a sign of it; browsers ask for one at least every 2.5 s
+
+// signs counts what came from the server, media or answers to the browser's own checks (RFC 7675);
+// NaN where a browser does not say: while only the media stands still, nothing is lost.
+async function signs(pc) {
+  let count = NaN;
+  for (const report of (await pc.getStats()).values()) {
+    if (report.type === "candidate-pair" && report.responsesReceived >= 0) count = (count || 0) + report.responsesReceived + (report.requestsReceived || 0) + (report.bytesReceived || 0);
+  }
+  return count;
+}
+
 export class WHEP {
   #url; #token; #session = ""; #pc = new RTCPeerConnection(); #stream = new MediaStream(); #video; #over = false; #listeners = {}; #abort = new AbortController();
+  #looks = 0; // the timer of watch
 
   constructor({ url, token = "" }) {
     this.#url = url;
@@ -31,6 +45,7 @@ export class WHEP {
 
   destroy() {
     this.#over = true;
+    clearInterval(this.#looks);
     this.#abort.abort();
     this.#pc.close();
     if (this.#video?.srcObject === this.#stream) this.#video.srcObject = null;
@@ -47,7 +62,8 @@ export class WHEP {
     const pc = this.#pc;
     pc.ontrack = ({ track }) => this.#stream.addTrack(track);
     pc.onconnectionstatechange = () => {
-      if (["failed", "closed", "disconnected"].includes(pc.connectionState)) this.#end();
+      if (pc.connectionState === "connected") this.#watch();
+      if (["failed", "closed", "disconnected"].includes(pc.connectionState)) this.#gone();
     };
     for (const kind of ["video", "audio"]) pc.addTransceiver(kind, { direction: "recvonly" });
     const offer = await pc.createOffer();
@@ -64,11 +80,29 @@ export class WHEP {
     await pc.setRemoteDescription({ type: "answer", sdp });
     // The server's goodbye, seconds before the connection counts as lost.
     for (const { transport } of pc.getReceivers()) {
-      transport?.addEventListener("statechange", () => ["closed", "failed"].includes(transport.state) && this.#end());
+      transport?.addEventListener("statechange", () => ["closed", "failed"].includes(transport.state) && this.#gone());
     }
   }
 
-  #end() { if (!this.#over) { this.#over = true; this.#listeners.ended?.(); } }
+  // watch sees that the server has gone without a goodbye long before the browser says so.
+  #watch() {
+    clearInterval(this.#looks);
+    let [count, since] = [NaN, performance.now()];
+    this.#looks = setInterval(async () => {
+      const now = await signs(this.#pc);
+      if (now !== count) [count, since] = [now, performance.now()]; // NaN is never the same
+      else if (performance.now() - since >= silent) this.#gone();
+    }, look);
+  }
+
+  // gone tells the server's goodbye from a connection that is lost or was never made.
+  #gone() {
+    const { transport } = this.#pc.getReceivers()[0] ?? {};
+    if (transport?.state === "closed") this.#end();
+    else this.#fail("NetworkError", this.#looks ? "Silent" : "NoMedia", {});
+  }
+
+  #end() { if (!this.#over) { this.#over = true; clearInterval(this.#looks); this.#listeners.ended?.(); } }
 
   #fail(type, detail, info) {
     if (this.#over) return;
