@@ -28,7 +28,7 @@ func silenceByWHEP(t *testing.T, chromium context.Context) {
 		const canvas = document.createElement("canvas");
 		const picture = canvas.getContext("2d");
 		setInterval(() => { picture.fillStyle = "hsl(" + performance.now() % 360 + " 50% 50%)"; picture.fillRect(0, 0, 300, 150); }, 40);
-		window.silent = false;
+		window.silent = window.blocked = false;
 		let alive = 0;
 		window.RTCPeerConnection = class {
 			connectionState = "new";
@@ -37,7 +37,7 @@ func silenceByWHEP(t *testing.T, chromium context.Context) {
 			async setLocalDescription() {}
 			async setRemoteDescription() {
 				this.ontrack({ track: canvas.captureStream().getVideoTracks()[0] });
-				this.connectionState = "connected";
+				this.connectionState = blocked ? "failed" : "connected";
 				this.onconnectionstatechange();
 			}
 			getReceivers() { return []; }
@@ -67,4 +67,8 @@ func silenceByWHEP(t *testing.T, chromium context.Context) {
 	server.set(func() { server.gone = false })
 	b.do(`window.silent = false`)
 	b.until(`(pass(1000), ` + playing + `)`)
+
+	b.do(`window.blocked = true`) // by a firewall, say
+	chooseWay(b, "whep")
+	b.until(`/^The media connection could not be made/.test(` + message + `)`)
 }
