@@ -21,6 +21,7 @@ type output struct {
 	peer   *peer
 	tracks [2]*track // by channel: pictures, sound; nil: not sent
 	cutter rtpfeed.Cutter
+	line   line
 	burst  int // bytes since the latest pause
 }
 
@@ -60,13 +61,16 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// pace pauses now and then while more comes than is usual.
+// pace pauses now and then while more comes than is usual, or than the line carries.
 func (o *output) pace(n int) {
-	if o.burst += n; o.burst < burstBytes {
+	wait := o.line.send(n, time.Now())
+	if o.burst += n; o.burst >= burstBytes {
+		o.burst, wait = 0, max(wait, burstPause)
+	}
+	if wait == 0 {
 		return
 	}
-	o.burst = 0
-	pause := time.NewTimer(burstPause)
+	pause := time.NewTimer(wait)
 	defer pause.Stop()
 	select {
 	case <-pause.C:
@@ -112,6 +116,7 @@ type track struct {
 	chosen offered
 	kept   *rtpfeed.Kept // nil: nothing is sent again
 	stream string
+	line   *line
 
 	ssrc, again pion.SSRC // of the track, and of what is sent again
 	writer      pion.TrackLocalWriter
@@ -202,6 +207,9 @@ func (t *track) sendAgain(number uint16, now time.Time) bool {
 	if !ok || len(t.buf) < room+headerLen {
 		return true
 	}
+	if !t.line.repair(len(t.buf), now) {
+		return false
+	}
 	t.budget--
 	packet := t.buf[room:]
 	h := rtp.Header{Version: 2, Marker: packet[1]&0x80 != 0, PayloadType: t.chosen.PayloadType, SequenceNumber: number, Timestamp: sent.at, SSRC: uint32(t.ssrc)}
@@ -239,7 +247,18 @@ func (t *track) hear(s *pion.RTPSender, lost func()) {
 				t.repair(r.Nacks, now)
 			case *rtcp.PictureLossIndication, *rtcp.FullIntraRequest:
 				lost()
+			case *rtcp.ReceiverReport:
+				t.hearLosses(r.Reports, now)
+			case *rtcp.SenderReport: // of who sends too
+				t.hearLosses(r.Reports, now)
 			}
 		}
+	}
+}
+
+// hearLosses takes reports, of which only those on pictures count: sound is a small part.
+func (t *track) hearLosses(list []rtcp.ReceptionReport, now time.Time) {
+	if t.chosen.Video {
+		t.line.hear(list, uint32(t.ssrc), now)
 	}
 }

@@ -108,7 +108,7 @@ func (v *viewing) start(ctx context.Context, s *Server, info session.Info, o *of
 	}
 	v.out = &output{peer: v.peer}
 	for _, c := range chosen {
-		t := &track{chosen: c, stream: "sluice", filled: time.Now(), budget: repairRate}
+		t := &track{chosen: c, stream: "sluice", line: &v.out.line, filled: time.Now(), budget: repairRate}
 		t.numbers.video, t.numbers.newest = c.Video, func() uint32 { return v.feed.Newest(c.Video) }
 		if c.Video {
 			t.kept = v.feed.Kept()
