@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pion/rtcp"
+	pion "github.com/pion/webrtc/v4"
+
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/flv"
@@ -35,20 +38,7 @@ func TestWHEPOverASlowLine(t *testing.T) {
 	go func() {
 		defer close(sent)
 		begun := time.Now()
-		for round := uint32(0); ; round++ {
-			for _, g := range tags {
-				g.Time += round * end
-				if round > 0 && g.Time > 0 && flvConfig(g) {
-					continue
-				}
-				at := begun.Add(time.Duration(g.Time) * time.Millisecond)
-				if at.Sub(begun) > rounds {
-					return
-				}
-				<-time.After(time.Until(at))
-				p.send(t, g)
-			}
-		}
+		rtcRound(t, p, tags, func() bool { return time.Since(begun) < rounds })
 	}()
 	s.streaming(t, "live/s")
 	sessions := func() []*session.Client {
@@ -103,7 +93,68 @@ func TestWHEPOverASlowLine(t *testing.T) {
 	p.Close()
 }
 
+// rtcRound sends a clip at its pace, again and again, while more says so.
+func rtcRound(t *testing.T, p *relayPipe, tags []flvtest.Tag, more func() bool) {
+	begun, end := time.Now(), tags[len(tags)-1].Time+20
+	for round := uint32(0); ; round++ {
+		for _, g := range tags {
+			if round > 0 && flvConfig(g) {
+				continue
+			}
+			g.Time += round * end
+			<-time.After(time.Until(begun.Add(time.Duration(g.Time) * time.Millisecond)))
+			if !more() {
+				return
+			}
+			p.send(t, g)
+		}
+	}
+}
+
+// flvConfig reports whether a tag is no media.
 func flvConfig(g flvtest.Tag) bool {
 	h, err := flv.ParseVideo([]byte(g.Payload))
 	return g.Type == flv.TagVideo && err == nil && h.Config() || g.Type == flv.TagScript
+}
+
+// What a viewer's reports say of its line is heard: pictures are left out for one that misses
+// half of the packets.
+func TestWHEPHearsOfLosses(t *testing.T) {
+	s := rtcServe(t, func(c *relayConfig) { c.times.Lag = 200 * time.Millisecond })
+	p := s.publishing(t, "/live/s.flv")
+	var v *rtcClient
+	var figures session.Figures
+	late := time.Now().Add(relayWait)
+	rtcRound(t, p, flvtest.Clip(t), func() bool {
+		st, ok := s.host.Hub.Stream("live/s")
+		switch {
+		case time.Now().After(late):
+			t.Fatalf("no pictures are left out: %+v", figures)
+		case v == nil && ok && st.Stats().FramesIn > 50:
+			v = s.rtcWatch(t, "/live/s/whep", rtcOptions{})
+			return true
+		case v == nil || v.packets() == 0:
+			return true
+		}
+		var list []rtcp.ReceptionReport
+		for _, r := range v.pc.GetReceivers() {
+			if r.Track() != nil && r.Track().Kind() == pion.RTPCodecTypeVideo {
+				v.mu.Lock()
+				last := v.last
+				v.mu.Unlock()
+				list = append(list, rtcp.ReceptionReport{SSRC: uint32(r.Track().SSRC()), LastSequenceNumber: uint32(last), FractionLost: 128})
+			}
+		}
+		if err := v.pc.WriteRTCP([]rtcp.Packet{&rtcp.ReceiverReport{SSRC: 1, Reports: list}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range s.host.Register.List() {
+			if c.Role == session.RoleViewer {
+				figures = c.Figures()
+			}
+		}
+		return figures.Jumps == 0 || figures.Dropped == 0
+	})
+	t.Logf("%+v", figures)
+	p.Close()
 }
