@@ -18,11 +18,17 @@ type numbers struct {
 	made     uint32 // timestamp of the latest packet, as it was made
 	at       uint32 // for the viewer
 
-	sent [keptNumbers]sentPacket // by number modulo their count
+	sent    [keptNumbers]sentPacket // by number modulo their count
+	repeats [keptNumbers]uint8      // how often each was sent again
 }
 
-// keptNumbers is how many packets of a viewer can be sent again: 8 KiB for it.
-const keptNumbers = 1024
+const (
+	// keptNumbers is how many packets of a viewer can be sent again: 9 KiB for it.
+	keptNumbers = 1024
+	// maxRepeats is how often one is: some players ask for a packet again and again although
+	// it has come, which fills their line.
+	maxRepeats = 5
+)
 
 // sentPacket is what is known about a packet that a viewer was sent.
 type sentPacket struct {
@@ -51,7 +57,7 @@ func (n *numbers) place(number uint16, timestamp uint32) (uint16, uint32, bool) 
 	n.made = timestamp
 	out := n.next
 	n.next++
-	n.sent[int(out)%keptNumbers] = sentPacket{out, number, n.at}
+	n.sent[int(out)%keptNumbers], n.repeats[int(out)%keptNumbers] = sentPacket{out, number, n.at}, 0
 	return out, n.at, true
 }
 
@@ -73,8 +79,11 @@ func (n *numbers) join(timestamp uint32) {
 	n.begun, n.made = true, timestamp-1
 }
 
-// again finds a packet by its number for the viewer.
+// again finds a packet by its number for the viewer, unless it was repeated often.
 func (n *numbers) again(number uint16) (sentPacket, bool) {
 	p := n.sent[int(number)%keptNumbers]
-	return p, n.begun && p.number == number && int16(n.next-number) > 0
+	return p, n.begun && p.number == number && int16(n.next-number) > 0 && n.repeats[int(number)%keptNumbers] < maxRepeats
 }
+
+// repeated takes note that a packet was sent again.
+func (n *numbers) repeated(number uint16) { n.repeats[int(number)%keptNumbers]++ }

@@ -89,3 +89,24 @@ func TestNumbersLeaveOutOldSound(t *testing.T) {
 		t.Error("old sound is sent again")
 	}
 }
+
+// A packet is sent again some times only.
+func TestRepeatsAreBounded(t *testing.T) {
+	n := numbers{newest: func() uint32 { return 0 }}
+	for round := range 2 {
+		out, _, ok := n.place(uint16(keptNumbers*round), 1)
+		if !ok {
+			t.Fatal("left out")
+		}
+		for repeat := range maxRepeats + 1 {
+			_, ok := n.again(out)
+			if ok != (repeat < maxRepeats) {
+				t.Errorf("round %d, repeat %d: %v", round, repeat, ok)
+			}
+			n.repeated(out)
+		}
+		for i := range keptNumbers - 1 {
+			n.place(uint16(keptNumbers*round+1+i), 1)
+		}
+	}
+}

@@ -211,6 +211,7 @@ func (t *track) sendAgain(number uint16, now time.Time) bool {
 		return false
 	}
 	t.budget--
+	t.numbers.repeated(number)
 	packet := t.buf[room:]
 	h := rtp.Header{Version: 2, Marker: packet[1]&0x80 != 0, PayloadType: t.chosen.PayloadType, SequenceNumber: number, Timestamp: sent.at, SSRC: uint32(t.ssrc)}
 	payload := packet[headerLen:]
