@@ -45,10 +45,9 @@ help:
 # machine, and an old success of theirs says nothing. Many tests wait, so more packages run
 # at a time than there are processors: one more under the race detector, which is busy, and three
 # more in the plain pass, where the relay, real peers and the looks at other programs wait for minutes.
-# Those that take minutes come first, aio and scenarios among them, so that the others fill the time; what
-# takes three minutes may take more than ten on a machine that does something else, too. lint has vetted
-# what is built here, and no test reads the debugging information of its own binary, which takes a quarter of
-# the time to link.
+# Those that take minutes come first, so that the others fill the time; what takes three minutes may
+# take more than ten on a machine that does something else, too. lint has vetted what is built here, and
+# no test reads the debugging information of its own binary, which takes a quarter of the time to link.
 # The library's tests run twice, with all checks and with none, those of the programs once, with the
 # checks unless they are among WHOLE. Without paths in what is compiled, the test that installs a
 # release finds what it stands on compiled. Compilers, linkers and what reads the code collect their
@@ -67,7 +66,7 @@ test:
 	@scripts/lint.sh
 	@scripts/cross.sh
 	@GORACE=atexit_sleep_ms=0 $(call TEST,$(SLOW) $(PARTS),1) -race -tags invariants -vet=off
-	@$(call TEST,$(filter %/realtest %/relay,$(WHOLE)) ./aio ./lab/internal/scenarios $(WHOLE) $(ONCE) $(LIBRARY),3) -vet=off
+	@$(call TEST,$(filter %/realtest %/relay,$(WHOLE)) $(WHOLE) $(ONCE) $(LIBRARY),3) -vet=off
 
 check:
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
