@@ -25,7 +25,7 @@ func TestDirectoriesOfRecordings(t *testing.T) {
 	}
 	for link, to := range map[string]string{"same": "one", "in": "one/inner"} {
 		if err := os.Symlink(filepath.Join(root, to), filepath.Join(root, link)); err != nil {
-			t.Skip(err)
+			t.Skipf("no symbolic links can be made here: %v", err)
 		}
 	}
 	t.Chdir(root)
@@ -105,7 +105,7 @@ func TestDirectoriesOfEarlierConfigurations(t *testing.T) {
 		}
 	}
 	if err := os.Symlink(filepath.Join(root, "none/x"), filepath.Join(root, "link")); err != nil {
-		t.Skip(err)
+		t.Skipf("no symbolic links can be made here: %v", err)
 	}
 	file := filepath.Join(root, "sluice.yaml")
 	sectionFile(t, file, "streams:\n  live/*: {record: "+filepath.Join(root, "link")+"}\n")
