@@ -157,6 +157,8 @@ var (
 	// goroutines.
 	isIdleGC  = matching(`^runtime\.gcDrainMarkWorkerIdle$`)
 	isLocking = matching(`^(internal/)?sync\.\(\*(Mutex|RWMutex)\)\.|^(___?)?pthread_(mutex|rwlock|spin)_\w*lock|lll_lock_wait|^<?std::sys::sync::(mutex|rwlock)::`)
+	// A thread asks for a lock some times before it sleeps, or for ever.
+	isSpinning = matching(`^(___?)?pthread_(mutex|rwlock|spin)_\w*lock(@|$)`)
 	// The monitors of Java, and the lock of Python's interpreter: their threads wait in the same
 	// system calls as for work.
 	isMonitor     = matching(`^ObjectMonitor::(enter|EnterI|TrySpin)$`)

@@ -34,8 +34,11 @@ func allocations(s *facts) (Finding, string) {
 	if gc > 0 {
 		f.Clue += ", GC " + units.Percent(gc)
 	}
+	if s.goProgram && gc > 2*malloc {
+		f.Try = "let the heap grow further before it is collected (a higher GOGC, with GOMEMLIMIT as the bound); " + f.Try
+	}
 	if !s.goProgram && gc > malloc {
-		f.Clue, f.Top = "GC took "+units.Percent(gc)+" of the processor time", where(s.cpu, collecting, "GC")
+		f.Clue, f.Top = "GC took "+units.Percent(gc)+" of the processor time", "GC"
 		f.Try = "give the heap room (java -Xmx, node --max-old-space-size): it is collected again and again when it is nearly full; allocate less for each request"
 	}
 	if top := spots(s.Space, anyStack, ownOrInnermost); len(top) > 0 {

@@ -325,3 +325,16 @@ func TestAQuotaThatOthersUsedUpCostsAnIdleProgramNothing(t *testing.T) {
 		t.Errorf("%+v", open)
 	}
 }
+
+func TestThreadsThatSpinOrParkForALock(t *testing.T) {
+	park := profile(0.1, "futex_do_wait", "pthread_rwlock_wrlock@@GLIBC_2.34", "enter")
+	for name, e := range map[string]*evidence.Evidence{
+		"spinning":              {Perf: profile(0.8, "pthread_spin_lock@@GLIBC_2.34", "enter"), Calls: &evidence.Calls{}},
+		"of readers and writer": {Perf: park, Calls: &evidence.Calls{Took: time.Second, Woken: 1000, Parked: 3 * time.Second}},
+	} {
+		e.Took, e.CPUTime, e.Tools, e.Sharing = time.Second, time.Second, all(), &evidence.Sharing{}
+		if f, found := First(first(Diagnose(e))); !found || f.Rule != "lock-contention" {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}

@@ -63,9 +63,15 @@ func (s *facts) queues() []*queue {
 				add(evidence.ToolLocks, st.Frames, time.Duration(st.Value).Seconds()/s.Took.Seconds(), 0).guess = true
 			}
 		}
-	case s.Calls != nil && s.Calls.Took > 0:
+	case s.Calls != nil && s.Took > 0:
 		c := s.Calls
-		s.threads(add, where(s.cpu, passing(either(isLocking, isParking)), "pthread_mutex_lock"), c.LockTime, c.LockIO)
+		waited, inIO := c.LockTime, c.LockIO
+		if s.parksIn(isLocking) { // for a lock of readers and writers
+			waited, inIO = waited+c.Parked, inIO+c.ParkedIO
+		}
+		spun := s.cpuShare(func(frames []evidence.Frame) bool { return len(frames) > 0 && isSpinning(frames[0].Func) })
+		waited += time.Duration(spun * s.CPUTime.Seconds() / s.Took.Seconds() * float64(s.callsTook()))
+		s.threads(add, where(s.cpu, passing(either(isLocking, isParking)), "pthread_mutex_lock"), waited, inIO)
 		switch {
 		case s.parksIn(isMonitor): // a thread that sleeps does it with a time
 			s.threads(add, "ObjectMonitor::enter: a monitor of Java's", c.Parked, c.ParkedIO+c.Timeouts)
@@ -80,13 +86,16 @@ func (s *facts) queues() []*queue {
 	})
 }
 
+// callsTook is how long system calls were looked at; a second where there was none.
+func (s *facts) callsTook() time.Duration { return cmp.Or(max(0, s.Calls.Took), time.Second) }
+
 // threads adds what system calls say: how long threads waited for a lock, and how long they were in
 // I/O meanwhile.
 func (s *facts) threads(add func(string, []evidence.Frame, float64, float64) *queue, top string, waited, inIO time.Duration) *queue {
 	if waited <= 0 {
 		return nil
 	}
-	took := s.Calls.Took.Seconds()
+	took := s.callsTook().Seconds()
 	q := add(evidence.ToolStrace, []evidence.Frame{{Func: top}}, waited.Seconds()/took, 0)
 	q.top = top
 	// One holds the lock at a time: where more of them are in I/O, it is not held meanwhile.

@@ -32,11 +32,11 @@ func TestOwnCodeIsThatOfAnyModule(t *testing.T) {
 // the reason that waits for locks had once.
 func TestNotEverySemaphoreIsALock(t *testing.T) {
 	set := newWaitSet()
-	set.add([]moment{
-		{goWaiting, "semacquire", []Frame{{Func: "sync.(*WaitGroup).Wait"}, {Func: "main.main"}}},
-		{goWaiting, "semacquire", []Frame{{Func: "context.WithTimeout"}, {Func: "main.job"}}}, // it allocates
-		{goWaiting, "semacquire", []Frame{{Func: "internal/poll.(*fdMutex).rwlock"}, {Func: "main.write"}}},
-	}, 3)
+	set.add(all(
+		at(goWaiting, "semacquire", []Frame{{Func: "sync.(*WaitGroup).Wait"}, {Func: "main.main"}}),
+		at(goWaiting, "semacquire", []Frame{{Func: "context.WithTimeout"}, {Func: "main.job"}}), // it allocates
+		at(goWaiting, "semacquire", []Frame{{Func: "internal/poll.(*fdMutex).rwlock"}, {Func: "main.write"}}),
+	))
 	for _, p := range set.sum(1).Places {
 		if want := p.Frames[1].Func == "main.write"; LocksGoroutines(p.Reason) != want {
 			t.Errorf("%s in %s is a lock: %v", p.Reason, p.Frames[0].Func, !want)

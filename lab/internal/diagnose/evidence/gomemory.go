@@ -20,6 +20,9 @@ const (
 	memoryEvery  = 10 * time.Millisecond
 	framesWalked = 64
 	mostListed   = 1 << 20
+	// mostWalked is how many stacks of one moment are walked. Of the goroutines behind them one that began
+	// and waits where one of these does, with as much on its stack, has the same.
+	mostWalked = 4096
 )
 
 // A goLayout says where things are in the memory of a program.
@@ -88,12 +91,12 @@ func (l *goLayout) fields(file *elf.File) error {
 				}
 			}
 		}
-		for _, name := range []string{"atomicstatus", "waitreason", "sched.pc", "sched.bp", "syscallpc", "syscallbp", "startpc"} {
+		for _, name := range []string{"atomicstatus", "waitreason", "sched.pc", "sched.bp", "syscallpc", "syscallbp", "startpc", "stack"} {
 			at, ok := l.offset[name]
 			if !ok {
 				return missing("this version of Go keeps its goroutines in another form: a g without %s", name)
 			}
-			l.size = max(l.size, at+8)
+			l.size = max(l.size, at+16)
 		}
 		return nil
 	}
@@ -136,15 +139,15 @@ func sampleGoroutines(ctx context.Context, pid int, d time.Duration) (*Waits, er
 	tick := time.NewTicker(memoryEvery)
 	defer tick.Stop()
 	for time.Since(began) < d && ctx.Err() == nil {
-		now, total, err := m.all()
+		now, err := m.all()
 		if err != nil {
 			if set.waits.Samples == 0 {
 				return nil, fmt.Errorf("reading the goroutines of process %d: %w", pid, err)
 			}
 			break // it has ended
 		}
-		if total > 0 {
-			set.add(now, total)
+		if len(now) > 0 {
+			set.add(now)
 		}
 		select {
 		case <-tick.C:
@@ -168,20 +171,31 @@ func (m *goMemory) word(at uint64) (uint64, error) {
 // States of a goroutine: the constants _Grunnable and so on of runtime/runtime2.go.
 var goStates = map[uint32]goState{1: goRunnable, 2: goRunning, 3: goSyscall, 4: goWaiting}
 
-// all looks at all goroutines. total is how many of them are the program's own.
-func (m *goMemory) all() (now []moment, total int, err error) {
+// A goSpot is what is seen of a goroutine without walking its stack.
+type goSpot struct {
+	state  goState
+	reason byte
+	start  uint64
+	pc     uint64
+	depth  uint64 // of its stack, in bytes
+}
+
+// all looks at all goroutines of the program itself.
+func (m *goMemory) all() (now crowd, err error) {
 	from, err := m.word(m.allgs + m.bias)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	n, err := m.word(m.allgs + m.bias + 8)
 	if err != nil || n > mostListed {
-		return nil, 0, fmt.Errorf("%d goroutines: %w", n, errors.Join(err, ErrTooLarge))
+		return nil, fmt.Errorf("%d goroutines: %w", n, errors.Join(err, ErrTooLarge))
 	}
 	list := make([]byte, 8*n)
 	if _, err := m.mem.ReadAt(list, int64(from)); err != nil {
-		return nil, 0, nil // the list was moved at this moment
+		return nil, nil // the list was moved at this moment
 	}
+	now = crowd{}
+	walked, alike := 0, map[goSpot]*moment{}
 	g := make([]byte, m.size)
 	for i := range n {
 		if _, err := m.mem.ReadAt(g, int64(m.order.Uint64(list[8*i:]))); err != nil {
@@ -192,25 +206,32 @@ func (m *goMemory) all() (now []moment, total int, err error) {
 		if !live || isRuntimes(m.frame(field("startpc")).Func) {
 			continue
 		}
-		if total++; len(now) >= mostWatched {
+		if state == goRunnable || state == goRunning {
+			now.add(state, "", nil)
 			continue
 		}
-		mo := moment{state: state}
-		switch state {
-		case goWaiting:
-			mo.reason = m.reason(g[m.offset["waitreason"]])
-			mo.frames = trimPark(m.walk(field("sched.pc"), field("sched.bp")))
-		case goSyscall:
-			mo.reason = ReasonSyscall
-			mo.frames = m.walk(field("syscallpc"), field("syscallbp"))
+		reason, pc, bp := ReasonSyscall, field("syscallpc"), field("syscallbp")
+		if state == goWaiting {
+			reason, pc, bp = m.reason(g[m.offset["waitreason"]]), field("sched.pc"), field("sched.bp")
 		}
-		if len(mo.frames) > 0 && isMeasuring(mo.frames) {
-			total--
+		spot := goSpot{state, g[m.offset["waitreason"]], field("startpc"), pc, m.order.Uint64(g[m.offset["stack"]+8:]) - bp}
+		if like := alike[spot]; like != nil && walked >= mostWalked {
+			like.count++
 			continue
 		}
-		now = append(now, mo)
+		walked++
+		frames := m.walk(pc, bp)
+		if isMeasuring(frames) {
+			continue
+		}
+		if state == goWaiting {
+			frames = trimPark(frames)
+		}
+		if mo := now.add(state, reason, frames); alike[spot] == nil {
+			alike[spot] = mo
+		}
 	}
-	return now, total, nil
+	return now, nil
 }
 
 // reason is the name of a reason, which the runtime has in an array of strings.

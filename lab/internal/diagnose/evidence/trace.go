@@ -128,17 +128,14 @@ func (f *follower) event(e trace.Event) {
 }
 
 func (f *follower) look() {
-	now := make([]moment, 0, min(len(f.goroutines), mostWatched))
-	total := 0
+	now := crowd{}
 	for id, m := range f.goroutines {
 		if f.aside[id] || m.state == goWaiting && len(m.frames) == 0 {
 			continue // it waited before the trace began, most often in the runtime
 		}
-		if total++; len(now) < mostWatched {
-			now = append(now, m)
-		}
+		now.add(m.state, m.reason, m.frames)
 	}
-	f.set.add(now, total)
+	f.set.add(now)
 }
 
 // stack returns the one slice for all stacks with these frames.

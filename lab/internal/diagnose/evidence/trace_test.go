@@ -70,8 +70,18 @@ func checkWaits(t *testing.T, w *Waits) {
 	}
 }
 
-// at makes moments of goroutines, each a state, a reason and a stack.
-func at(state goState, reason string, stack []Frame) moment { return moment{state, reason, stack} }
+// at is what a goroutine does, a state, a reason and a stack.
+func at(state goState, reason string, stack []Frame) moment {
+	return moment{state: state, reason: reason, frames: stack}
+}
+
+func all(list ...moment) crowd {
+	now := crowd{}
+	for _, m := range list {
+		now.add(m.state, m.reason, m.frames)
+	}
+	return now
+}
 
 func TestTheHolderOfALock(t *testing.T) {
 	locked := stackOf("main.save", "main.handle")
@@ -83,13 +93,15 @@ func TestTheHolderOfALock(t *testing.T) {
 	}{
 		"in I/O":                {[]moment{at(goWaiting, "sync.Mutex.Lock", locked), at(goSyscall, ReasonSyscall, inIO)}, 1},
 		"computes":              {[]moment{at(goWaiting, "sync.Mutex.Lock", locked), at(goRunning, "", nil)}, 0},
+		"I/O of the caller":     {[]moment{at(goWaiting, "sync.Mutex.Lock", locked), at(goWaiting, ReasonNetwork, stackOf("net.read", "main.handle"))}, 0},
+		"of a caller's caller":  {[]moment{at(goWaiting, "sync.Mutex.Lock", locked), at(goWaiting, ReasonNetwork, stackOf("net.read", "main.handle", "main.serve"))}, 0},
 		"I/O of others":         {[]moment{at(goWaiting, "sync.Mutex.Lock", locked), at(goWaiting, ReasonNetwork, elsewhere)}, 0},
 		"two at once hold none": {[]moment{at(goWaiting, "sync.Mutex.Lock", locked), at(goSyscall, ReasonSyscall, inIO), at(goSyscall, ReasonSyscall, inIO)}, 0},
 		"a pool that waits":     {[]moment{at(goWaiting, "chan receive", stackOf("main.worker")), at(goWaiting, ReasonNetwork, stackOf("net.read", "main.worker"))}, 0},
 		"a channel as the lock": {[]moment{at(goWaiting, "chan send", locked), at(goSyscall, ReasonSyscall, inIO)}, 1},
 	} {
 		w := newWaitSet()
-		w.add(c.now, len(c.now))
+		w.add(all(c.now...))
 		i := slices.IndexFunc(w.sum(1).Places, func(p Place) bool { return p.Reason != ReasonSyscall && p.Reason != ReasonNetwork })
 		if got := w.sum(1).Places[i].WhileIO; got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
@@ -114,7 +126,7 @@ func TestAPlaceGrows(t *testing.T) {
 			for range n {
 				now = append(now, at(goWaiting, "chan send", leak))
 			}
-			w.add(now, len(now))
+			w.add(all(now...))
 		}
 		got := w.sum(1)
 		if grew := slices.ContainsFunc(got.Places, func(p Place) bool { return p.Grew }); grew != c.want || got.Last != c.counts[4]+1 {

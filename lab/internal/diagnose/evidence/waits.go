@@ -12,9 +12,6 @@ const (
 	keptPlaces = 200
 	// distinctPlaces bounds how many are distinguished.
 	distinctPlaces = 50_000
-	// mostWatched is how many goroutines of one moment are looked at one by one; the others
-	// count as if they were like these.
-	mostWatched = 4096
 )
 
 type goState uint8
@@ -42,6 +39,28 @@ type moment struct {
 	state  goState
 	reason string
 	frames []Frame // innermost first; kept by the caller, one slice for one stack
+	count  int     // goroutines
+}
+
+// A crowd is what all goroutines do at one moment: those that do the same are one in it.
+type crowd map[doing]*moment
+
+type doing struct {
+	state  goState
+	reason string
+	stack  *Frame // the first of it
+}
+
+func (c crowd) add(state goState, reason string, frames []Frame) *moment {
+	key := doing{state: state, reason: reason}
+	if len(frames) > 0 {
+		key.stack = &frames[0]
+	}
+	if c[key] == nil {
+		c[key] = &moment{state: state, reason: reason, frames: frames}
+	}
+	c[key].count++
+	return c[key]
 }
 
 type waitSet struct {
@@ -64,26 +83,19 @@ func newWaitSet() *waitSet {
 	return &waitSet{places: map[string]*placeTally{}, keys: map[*Frame]string{}, own: map[*Frame][]string{}}
 }
 
-// add takes what all goroutines do at one moment; total is how many there are, more than
-// were looked at if they are many. Frames are kept.
-func (w *waitSet) add(now []moment, total int) {
+// add takes what all goroutines do at one moment. Frames are kept.
+func (w *waitSet) add(now crowd) {
+	total := 0
 	w.waits.Samples++
 	for _, p := range w.places {
 		p.here = 0
 	}
 	for _, m := range now {
-		switch m.state {
-		case goRunning:
-			w.waits.Running++
-		case goRunnable:
-			w.waits.Runnable++
-		case goSyscall:
-			w.waits.Syscall++
-		case goWaiting:
-			w.waits.Waiting++
-		}
+		total += m.count
+		sum := [...]*float64{goRunning: &w.waits.Running, goRunnable: &w.waits.Runnable, goSyscall: &w.waits.Syscall, goWaiting: &w.waits.Waiting}[m.state]
+		*sum += float64(m.count)
 		if m.state == goSyscall || m.state == goWaiting {
-			w.at(m).here++
+			w.at(*m).here += m.count
 		}
 	}
 	for _, p := range w.places {
@@ -138,12 +150,12 @@ func (w *waitSet) at(m moment) *placeTally {
 	return p
 }
 
-// inIO counts the goroutines in I/O or asleep below a function that those who wait at p have called
-// too. Where the lock is held meanwhile there is one: a second could not be there.
-func (w *waitSet) inIO(p *Place, now []moment) int {
+// inIO counts the goroutines in I/O or asleep below the function in which those at p wait. Where the lock
+// is held meanwhile there is one: a second could not be there.
+func (w *waitSet) inIO(p *Place, now crowd) int {
 	waiting := w.ownOf(p.Frames)
-	if !LocksGoroutines(p.Reason) && len(waiting) > 0 {
-		waiting = waiting[:len(waiting)-1] // a pool's goroutines wait for work where they began
+	if len(waiting) == 0 || len(waiting) == 1 && !LocksGoroutines(p.Reason) {
+		return 0 // a pool's goroutines wait for work where they began
 	}
 	n := 0
 	for _, m := range now {
@@ -151,12 +163,9 @@ func (w *waitSet) inIO(p *Place, now []moment) int {
 			continue
 		}
 		own := w.ownOf(m.frames)
-		for i, fn := range own {
-			// Everything is below the function that a goroutine began with.
-			if entry := len(own) > 1 && i == len(own)-1; !entry && slices.Contains(waiting, fn) {
-				n++
-				break
-			}
+		// Everything is below the function that a goroutine began with.
+		if i := slices.Index(own, waiting[0]); i == 0 || i > 0 && i < len(own)-1 {
+			n += m.count
 		}
 	}
 	return n

@@ -202,6 +202,7 @@ var foreign = []struct{ name, rule, place string }{
 	{"bytes", "small-writes", "put"},
 	{"convoy", "lock-over-io", "store"},
 	{"contended", "lock-contention", "update"},
+	{"registry", "lock-contention", "enter"},
 	{"neighbours", "shared-line", "count"},
 	{"poller", "empty-polls", "look"},
 	{"nodes", "allocations", "push"},
