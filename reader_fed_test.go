@@ -17,8 +17,7 @@ import (
 
 // fedReader returns a reader to feed, on a.
 func fedReader(t testing.TB, a *mem.Allocator) *sluice.BufReader {
-	r := sluice.NewBufReaderFed()
-	sluice.UseAllocator(r, a)
+	r := sluice.NewBufReaderFed(sluice.Options{Allocator: a})
 	t.Cleanup(r.Recycle)
 	return r
 }

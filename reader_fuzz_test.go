@@ -60,8 +60,7 @@ func FuzzBufReader(f *testing.F) {
 		case 3:
 			h = newHistory(t, d, readerOf(t, a, bufLen, &flaky{data, d, most}), data)
 		case 4:
-			r := sluice.NewBufReaderChan(len(data))
-			sluice.UseAllocator(r, a)
+			r := sluice.NewBufReaderChan(len(data), sluice.Options{Allocator: a})
 			t.Cleanup(r.Recycle)
 			for left := data; len(left) > 0; {
 				n := min(next(), len(left))
@@ -73,8 +72,7 @@ func FuzzBufReader(f *testing.F) {
 			close(r.Mouth)
 			h = newHistory(t, d, r, data)
 		case 5:
-			r := sluice.NewBufReaderBytes(append([]byte(nil), data...))
-			sluice.UseAllocator(r, a)
+			r := sluice.NewBufReaderBytes(append([]byte(nil), data...), sluice.Options{Allocator: a})
 			t.Cleanup(r.Recycle)
 			h = newHistory(t, d, r, data)
 		}

@@ -209,8 +209,7 @@ func TestFedParserGoesBackAtEverySplit(t *testing.T) {
 	for split := 0; split <= len(text); split++ {
 		for turn := range 3 {
 			a := paranoid(t)
-			r := sluice.NewBufReaderFed()
-			sluice.UseAllocator(r, a)
+			r := sluice.NewBufReaderFed(sluice.Options{Allocator: a})
 			var got []string
 			for _, part := range []string{text[:split], text[split:]} {
 				if len(part) == 0 {
@@ -249,8 +248,7 @@ func TestFedParserGoesBackAtEverySplit(t *testing.T) {
 func TestFedParserByteByByte(t *testing.T) {
 	for turn := range 3 {
 		a := paranoid(t)
-		r := sluice.NewBufReaderFed()
-		sluice.UseAllocator(r, a)
+		r := sluice.NewBufReaderFed(sluice.Options{Allocator: a})
 		messages := 0
 		for i := range len(splitMessage) * 5 {
 			if err := feed(r, a, turn, []byte{splitMessage[i%len(splitMessage)]}); err != nil {

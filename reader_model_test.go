@@ -175,8 +175,7 @@ func rounds(n int) int {
 
 // fedHistory is one of a reader that is fed between the calls.
 func fedHistory(t testing.TB, d dice, a *mem.Allocator, data []byte, most int) *history {
-	r := sluice.NewBufReaderFed()
-	sluice.UseAllocator(r, a)
+	r := sluice.NewBufReaderFed(sluice.Options{Allocator: a})
 	t.Cleanup(r.Recycle)
 	h := newHistory(t, d, r, data)
 	h.had, h.end = 0, sluice.ErrShort

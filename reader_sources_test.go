@@ -102,8 +102,7 @@ func streams() []stream {
 			return readerOf(t, a, 0, near)
 		}},
 		{"chan", func(t testing.TB, a *mem.Allocator, data []byte, next func() int) *sluice.BufReader {
-			r := sluice.NewBufReaderChan(3)
-			sluice.UseAllocator(r, a)
+			r := sluice.NewBufReaderChan(3, sluice.Options{Allocator: a})
 			goTest(t, func() {
 				for len(data) > 0 {
 					n := min(next(), len(data))
@@ -118,8 +117,7 @@ func streams() []stream {
 			return r
 		}},
 		{"fed", func(t testing.TB, a *mem.Allocator, data []byte, next func() int) *sluice.BufReader {
-			r := sluice.NewBufReaderFed()
-			sluice.UseAllocator(r, a)
+			r := sluice.NewBufReaderFed(sluice.Options{Allocator: a})
 			t.Cleanup(r.Recycle)
 			for i := 0; len(data) > 0; i++ {
 				n := min(next(), len(data))
@@ -132,8 +130,7 @@ func streams() []stream {
 			return r
 		}},
 		{"bytes", func(t testing.TB, a *mem.Allocator, data []byte, next func() int) *sluice.BufReader {
-			r := sluice.NewBufReaderBytes(bytes.Clone(data))
-			sluice.UseAllocator(r, a)
+			r := sluice.NewBufReaderBytes(bytes.Clone(data), sluice.Options{Allocator: a})
 			t.Cleanup(r.Recycle)
 			return r
 		}},
@@ -144,8 +141,7 @@ func streams() []stream {
 			if _, err := rw.Peek(1); err != nil && err != io.EOF {
 				t.Fatal(err)
 			}
-			r := sluice.NewBufReaderFrom(rw, near)
-			sluice.UseAllocator(r, a)
+			r := sluice.NewBufReaderFrom(rw, near, sluice.Options{Allocator: a})
 			t.Cleanup(r.Recycle)
 			return r
 		}},

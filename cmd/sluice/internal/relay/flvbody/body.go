@@ -53,13 +53,13 @@ type Reader struct {
 	heads int                    // number of bytes in head
 }
 
-// New reads a body from raw, transferred to Close, of so many bytes or Chunked or
+// New reads a body from raw, transferred to Close, with the Allocator of raw, of so many bytes or Chunked or
 // ToTheEnd, of tags with payloads of at most maxTag bytes. excuse, unless it is nil, is
 // called with the error of each read of raw that failed: after nil the read is repeated,
 // else Next returns what excuse has.
 func New(raw *sluice.BufReader, length int64, maxTag int, excuse func(error) error) *Reader {
 	raw.SetLimits(sluice.Options{Line: maxChunkLine})
-	b := &Reader{raw: raw, excuse: excuse, chunked: length == Chunked, open: length == ToTheEnd, left: max(length, 0), fed: sluice.NewBufReaderFed()}
+	b := &Reader{raw: raw, excuse: excuse, chunked: length == Chunked, open: length == ToTheEnd, left: max(length, 0), fed: sluice.NewBufReaderFed(sluice.Options{Allocator: raw.Allocator})}
 	if b.open {
 		b.left = math.MaxInt64
 	}

@@ -277,8 +277,6 @@ func TestBodyInTinyChunksIsBroughtTogether(t *testing.T) {
 	raw := &sluice.BufReader{Allocator: alloc}
 	raw.Reset(conn)
 	b := flvbody.New(raw, -1, maxTag, nil)
-	b.Fed().Allocator = alloc
-	b.Fed().Reset(nil)
 	if _, err := b.Next(); !errors.Is(err, stuck) {
 		t.Fatal(err)
 	}
