@@ -151,14 +151,23 @@ func FuzzTransport(f *testing.F) {
 func FuzzRTPInfo(f *testing.F) {
 	f.Add("url=rtsp://foo.com/bar.avi/streamid=0;seq=45102,url=x;rtptime=5")
 	f.Add(`url="rtsp://example.com/foo/audio" ssrc=0A13C760:seq=45102;rtptime=12345678 ssrc=1`)
+	f.Add(`url="rtsp://example.com/foo;seq=1,url=x";seq=2`)
 	f.Fuzz(func(t *testing.T, text string) {
 		list, err := rtsp.ParseRTPInfo(text)
 		if err != nil {
 			return
 		}
-		again, err := rtsp.ParseRTPInfo(rtsp.FormatRTPInfo(list))
-		if err != nil || !reflect.DeepEqual(list, again) {
-			t.Fatalf("%+v is written as %q, which is %+v, %v", list, rtsp.FormatRTPInfo(list), again, err)
+		same := func() {
+			again, err := rtsp.ParseRTPInfo(rtsp.FormatRTPInfo(list))
+			if err != nil || !reflect.DeepEqual(list, again) {
+				t.Fatalf("%+v is written as %q, which is %+v, %v", list, rtsp.FormatRTPInfo(list), again, err)
+			}
 		}
+		same()
+		for i := range list { // as of RFC 2326, whatever the address
+			seq := uint16(i)
+			list[i].SSRC, list[i].Seq = nil, &seq
+		}
+		same()
 	})
 }

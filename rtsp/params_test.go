@@ -163,6 +163,8 @@ func TestRTPInfo(t *testing.T) {
 		{"url=x", []rtsp.RTPInfo{{URL: "x"}}, "url=x"},
 		{`url="x"`, []rtsp.RTPInfo{{URL: "x"}}, "url=x"},
 		{`url="x,url=y"`, []rtsp.RTPInfo{{URL: "x,url=y"}}, `url="x,url=y"`},
+		{`url="x;seq=1";seq=2;rtptime=3,url="y;rtptime=4";seq=5`, []rtsp.RTPInfo{{URL: "x;seq=1", Seq: seq(2), RTPTime: at(3)}, {URL: "y;rtptime=4", Seq: seq(5)}}, `url="x;seq=1";seq=2;rtptime=3,url="y;rtptime=4";seq=5`},
+		{`url="x";seq=2`, []rtsp.RTPInfo{{URL: "x", Seq: seq(2)}}, "url=x;seq=2"},
 		{`url="x;seq=1",url=y`, []rtsp.RTPInfo{{URL: "x;seq=1"}, {URL: "y"}}, `url="x;seq=1",url=y`},
 	} {
 		got, err := rtsp.ParseRTPInfo(c.text)

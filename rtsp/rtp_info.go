@@ -60,6 +60,10 @@ func parseRTPInfo(spec string) ([]RTPInfo, error) {
 	if !ok || !isURL(url) || strings.Contains(url, `\`) {
 		return nil, syntax("URL in RTP-Info", spec)
 	}
+	if rest = strings.TrimSpace(rest); rest == "" || rest[0] == ';' {
+		// Of neither RFC: what FormatRTPInfo writes of a URL that has a parameter's name in it.
+		return withParams(url, strings.SplitN(rest, ";", mostParams))
+	}
 	var list []RTPInfo
 	for _, source := range strings.Fields(rest) {
 		id, params, _ := strings.Cut(source, ":")
@@ -79,9 +83,6 @@ func parseRTPInfo(spec string) ([]RTPInfo, error) {
 			return nil, tooLong("number of sources in RTP-Info", len(list), mostRTPInfo)
 		}
 	}
-	if len(list) == 0 {
-		list = append(list, RTPInfo{URL: url})
-	}
 	return list, nil
 }
 
@@ -96,11 +97,17 @@ func parsePlainRTPInfo(spec string) ([]RTPInfo, error) {
 			break
 		}
 	}
-	info := RTPInfo{URL: trimmed(strings.Join(parts[:params], ";"))}
-	if !isURL(info.URL) || strings.Contains(info.URL, `"`) {
+	url := trimmed(strings.Join(parts[:params], ";"))
+	if !isURL(url) || strings.Contains(url, `"`) {
 		return nil, syntax("URL in RTP-Info", spec)
 	}
-	for _, p := range parts[params:] {
+	return withParams(url, parts[params:])
+}
+
+// withParams returns what parameters say of a stream without a source.
+func withParams(url string, params []string) ([]RTPInfo, error) {
+	info := RTPInfo{URL: url}
+	for _, p := range params {
 		if err := info.set(p); err != nil {
 			return nil, err
 		}
@@ -130,8 +137,8 @@ func (i *RTPInfo) set(param string) error {
 }
 
 // FormatRTPInfo is the value of an RTP-Info header; an RTPInfo with a source is
-// written as RFC 7826 has it, others as RFC 2326 does. A URL alone that would be
-// read as more than that, such as "x;seq=1", is quoted.
+// written as RFC 7826 has it, others as RFC 2326 does. A URL that would be read as
+// more than that, such as "x;seq=1", is quoted.
 func FormatRTPInfo(list []RTPInfo) string {
 	var specs []string
 	for _, i := range list {
@@ -142,16 +149,20 @@ func FormatRTPInfo(list []RTPInfo) string {
 		if i.RTPTime != nil {
 			params = append(params, fmt.Sprintf("rtptime=%d", *i.RTPTime))
 		}
-		spec := "url=" + i.URL
-		if i.SSRC != nil {
-			spec = fmt.Sprintf(`url="%s" ssrc=%08X`, i.URL, *i.SSRC)
-			if len(params) > 0 {
-				spec += ":" + strings.Join(params, ";")
-			}
-		} else if len(params) > 0 {
-			spec += ";" + strings.Join(params, ";")
-		} else if read, err := ParseRTPInfo(spec); err != nil || len(read) > 1 || read[0].URL != i.URL {
-			spec = fmt.Sprintf(`url="%s"`, i.URL)
+		text := strings.Join(params, ";")
+		switch {
+		case i.SSRC != nil && text != "":
+			specs = append(specs, fmt.Sprintf(`url="%s" ssrc=%08X:%s`, i.URL, *i.SSRC, text))
+			continue
+		case i.SSRC != nil:
+			specs = append(specs, fmt.Sprintf(`url="%s" ssrc=%08X`, i.URL, *i.SSRC))
+			continue
+		case text != "":
+			text = ";" + text
+		}
+		spec := "url=" + i.URL + text
+		if read, err := ParseRTPInfo(spec); err != nil || len(read) > 1 || read[0].URL != i.URL {
+			spec = `url="` + i.URL + `"` + text
 		}
 		specs = append(specs, spec)
 	}
