@@ -1,10 +1,12 @@
 package ownership
 
 import (
+	"errors"
 	"flag"
 	"go/ast"
 	"go/types"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -59,6 +61,7 @@ func WithFlags(flags *flag.FlagSet) *analysis.Analyzer {
 }
 
 func analyzer(config func() (*models.Table, bool, error)) *analysis.Analyzer {
+	var compared sync.Map // packages, with what the user's file names
 	return &analysis.Analyzer{
 		Name:       "sluicevet",
 		Doc:        doc,
@@ -70,9 +73,24 @@ func analyzer(config func() (*models.Table, bool, error)) *analysis.Analyzer {
 			if err != nil {
 				return nil, err
 			}
+			if err := compare(pass.Pkg, table, &compared); err != nil {
+				return nil, err
+			}
 			return run(pass, table, tests), nil
 		},
 	}
+}
+
+// compare returns what the user's file names and pkg, or what pkg imports, does not
+// have: once for each package.
+func compare(pkg *types.Package, table *models.Table, compared *sync.Map) error {
+	var errs []error
+	for _, p := range append(slices.Clone(pkg.Imports()), pkg) {
+		if _, done := compared.LoadOrStore(p.Path(), true); !done {
+			errs = append(errs, table.Missing(p, p != pkg))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Finding is a fault, as the analyzer's result lists them.

@@ -95,8 +95,9 @@ func module(t *testing.T) (dir, models string) {
 	models = filepath.Join(dir, "own.models")
 	write(t, dir, map[string]string{
 		"go.mod": "module example.com/m\n\ngo 1.25.0\n", "ring/ring.go": ring, "main.go": user, "main_test.go": tested,
-		"own.models": "package example.com/m/ring\nRing.Peek  result 0 borrowed from recv\nRing.Advance  recv ends\n",
-		"bad.models": "package example.com/m/ring\n\nRing.Peek  lends\n",
+		"own.models":     "package example.com/m/ring\nRing.Peek  result 0 borrowed from recv\nRing.Advance  recv ends\n",
+		"bad.models":     "package example.com/m/ring\n\nRing.Peek  lends\n",
+		"missing.models": "package example.com/m/ring\nRing.Peak  recv ends\nRing.Advance  arg 0 ends\ntype Rung owned\nadvance  nothing\n",
 	})
 	return dir, models
 }
@@ -150,6 +151,7 @@ func TestCommand(t *testing.T) {
 		{[]string{"-tests", "-stats", "."}, 1, []string{"main.go:16:", "main_test.go:12:", " lines, ", "3 reports"}, nil},
 		{[]string{"./ring"}, 0, nil, []string{"ring.go"}},
 		{[]string{"-models", filepath.Join(dir, "bad.models"), "."}, 2, []string{"bad.models:3: Ring.Peek"}, nil},
+		{[]string{"-models", filepath.Join(dir, "missing.models"), "./..."}, 2, []string{"missing.models:2: example.com/m/ring has no Ring.Peak", ":3: Ring.Advance has no arg 0", ":4: example.com/m/ring has no Rung", ":5: example.com/m/ring has no advance"}, nil},
 		{[]string{"-models", "missing", "."}, 2, []string{"missing"}, nil},
 		{[]string{"./none/..."}, 2, []string{"none"}, nil},
 		{[]string{"-nosuchflag"}, 2, []string{"nosuchflag"}, nil},
@@ -174,6 +176,7 @@ func TestUnderGoVet(t *testing.T) {
 	}{
 		{[]string{"./..."}, []string{"main.go:16:"}, []string{"main.go:22:", "main.go:35:", "main_test.go"}},
 		{[]string{"-models=" + models, "./..."}, []string{"main.go:16:", "main.go:35:"}, nil},
+		{[]string{"-models=" + filepath.Join(dir, "missing.models"), "./..."}, []string{"missing.models:2: example.com/m/ring has no Ring.Peak", ":5: example.com/m/ring has no advance"}, nil},
 	} {
 		out, status := run(t, dir, "go", append([]string{"vet", "-vettool=" + self(t)}, c.args...)...)
 		check(t, c.args, out, c.has, c.lacks)

@@ -68,25 +68,28 @@ func (x *explorer) resultsOf(in *ssa.Call, s *state) map[holder]rel {
 		}
 		put(path, r)
 	}
-	if x.isErrorTest(&in.Call, s) {
-		put("", errOf)
+	if last := results.Len() - 1; x.isErrorTest(&in.Call, s) {
+		path := ""
+		if last > 0 {
+			path = tuplePath(last)
+		}
+		put(path, errOf)
 	}
 	return found
 }
 
-// isErrorTest reports whether the call is errors.Is or errors.As of the error
-// that came with the resource: if so, there was an error.
+// isErrorTest reports whether the call asks something of the error that came with
+// the resource, as errors.Is, errors.As, os.IsTimeout and functions of the user's do:
+// if the answer is true, there was an error.
 func (x *explorer) isErrorTest(c *ssa.CallCommon, s *state) bool {
-	callee := c.StaticCallee()
-	if callee == nil || callee.Pkg == nil || callee.Pkg.Pkg.Path() != "errors" || len(c.Args) == 0 {
+	results := c.Signature().Results()
+	if results.Len() == 0 || !isBool(results.At(results.Len()-1).Type()) {
 		return false
 	}
-	for h, r := range s.holders {
-		if r == errOf && !h.cell && h.Root == c.Args[0] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Args, func(v ssa.Value) bool {
+		r, ok := s.holders[holder{Place{v, ""}, false}]
+		return ok && r == errOf
+	})
 }
 
 // apply runs what a call does to its operands. It is also for calls that were

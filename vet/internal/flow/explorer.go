@@ -122,7 +122,7 @@ func freshError(v ssa.Value) bool {
 
 func hasBool(results *types.Tuple) bool {
 	for v := range results.Variables() {
-		if b, ok := v.Type().Underlying().(*types.Basic); ok && b.Info()&types.IsBoolean != 0 {
+		if isBool(v.Type()) {
 			return true
 		}
 	}

@@ -46,6 +46,9 @@ func (x *explorer) assert(in *ssa.TypeAssert, s *state) {
 	for h, r := range s.holders {
 		if !h.cell && h.Root == in.X {
 			s.holders[holder{Place{in, prefix + h.Path}, false}] = r
+			if in.CommaOk && r == errOf { // an error of a type: there is one
+				s.holders[holder{Place{in, tuplePath(1)}, false}] = r
+			}
 		}
 	}
 }

@@ -24,6 +24,7 @@ func (t *Table) Parse(name string, r io.Reader) error {
 		if len(fields) == 0 {
 			continue
 		}
+		at := fmt.Sprintf("%s:%d", name, n)
 		var err error
 		switch {
 		case fields[0] == "package":
@@ -31,12 +32,12 @@ func (t *Table) Parse(name string, r io.Reader) error {
 		case pkg == "":
 			err = errors.New("no package line before this one")
 		case fields[0] == "type":
-			err = t.parseType(pkg, fields[1:])
+			err = t.parseType(at, pkg, fields[1:])
 		default:
-			err = t.parseFunction(pkg, fields[0], strings.Join(fields[1:], " "))
+			err = t.parseFunction(at, pkg, fields[0], strings.Join(fields[1:], " "))
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s:%d: %w", name, n, err))
+			errs = append(errs, fmt.Errorf("%s: %w", at, err))
 		}
 	}
 	if err := lines.Err(); err != nil {
@@ -53,11 +54,12 @@ func (t *Table) parsePackage(fields []string) (string, error) {
 	return fields[0], nil
 }
 
-func (t *Table) parseType(pkg string, fields []string) error {
+func (t *Table) parseType(at, pkg string, fields []string) error {
 	if len(fields) == 2 {
 		for kind, word := range typeWords {
 			if word == fields[1] {
 				t.types[pkg+"."+fields[0]] = TypeKind(kind)
+				t.lines = append(t.lines, line{at: at, pkg: pkg, name: fields[0], kind: TypeKind(kind)})
 				return nil
 			}
 		}
@@ -65,7 +67,7 @@ func (t *Table) parseType(pkg string, fields []string) error {
 	return errors.New("want: type NAME owned|single|call")
 }
 
-func (t *Table) parseFunction(pkg, name, clauses string) error {
+func (t *Table) parseFunction(at, pkg, name, clauses string) error {
 	key := pkg + "." + name
 	if strings.Count(name, ".") > 1 || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") {
 		return fmt.Errorf("%q is neither a function nor Type.Method", name)
@@ -83,6 +85,7 @@ func (t *Table) parseFunction(pkg, name, clauses string) error {
 		list = append(list, e)
 	}
 	t.funcs[key] = list
+	t.lines = append(t.lines, line{at: at, pkg: pkg, name: name, list: list})
 	return nil
 }
 

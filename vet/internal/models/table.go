@@ -47,11 +47,12 @@ type Table struct {
 	packages map[string]bool
 	types    map[string]TypeKind
 	funcs    map[string][]effect.Effect
+	lines    []line // of the user's file
 }
 
 // Default returns a new table of what the tool knows by itself.
 func Default() *Table {
-	t := &Table{map[string]bool{}, map[string]TypeKind{}, map[string][]effect.Effect{}}
+	t := &Table{packages: map[string]bool{}, types: map[string]TypeKind{}, funcs: map[string][]effect.Effect{}}
 	names, err := fs.Glob(files, "*.models")
 	for _, name := range names {
 		var text []byte
@@ -65,6 +66,7 @@ func Default() *Table {
 	if err != nil {
 		panic(fmt.Sprintf("sluicevet: built-in models: %v", err))
 	}
+	t.lines = nil // a version of a package may lack what another has
 	return t
 }
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log"
 	"net"
+	"os"
 	"sync"
 
 	"github.com/sluice-go/sluice"
@@ -59,6 +60,59 @@ func eachPath(r *sluice.BufReader) (err error) {
 		b.Release()
 	}
 	return nil
+}
+
+func timeouts(r *sluice.BufReader, list []mem.Buf) []mem.Buf {
+	for {
+		b, err := r.ReadBuf(16)
+		if ne, ok := err.(net.Error); ok && ne.Timeout() {
+			continue
+		}
+		if err != nil {
+			return list
+		}
+		list = append(list, b)
+	}
+}
+
+func kinds(r *sluice.BufReader, q *queue) error {
+	b, err := r.ReadBuf(16)
+	switch err := err.(type) {
+	case nil:
+	case *sluice.Error:
+		return err.Err
+	default:
+		return err
+	}
+	q.c <- b
+	return nil
+}
+
+func asked(r *sluice.BufReader) (n int) {
+	for n < 100 {
+		b, err := r.ReadBuf(16)
+		if passing(err) {
+			continue
+		}
+		if os.IsTimeout(err) || websocketClosed(err, 1000, 1001) {
+			return n
+		}
+		if err != nil {
+			return -1
+		}
+		n++
+		b.Release()
+	}
+	return n
+}
+
+func passing(err error) bool {
+	var ne net.Error
+	return errors.As(err, &ne) && ne.Timeout()
+}
+
+func websocketClosed(err error, codes ...int) bool {
+	return err != nil && len(codes) > 1
 }
 
 func flagged(r *sluice.BufReader, keep bool, q *queue) error {
