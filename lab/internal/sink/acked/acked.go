@@ -1,9 +1,9 @@
 // Package acked is the file format in which a load generator keeps what a sink has
 // acknowledged, to compare it with what the sink recovers.
 //
-// An entry is 16 bytes, big-endian: the 8-byte number that the sink answered, the
+// It begins with the line "sluice lab acks". An entry is 16 bytes, big-endian: the 8-byte number that the sink answered, the
 // CRC32C (Castagnoli) of the payload in 4, the length of the payload in 4. A last entry that is not
-// whole, as a killed generator leaves it, is no error and is left out.
+// whole, or a file that ends in its first line, as a killed generator leaves them, is no error and is left out.
 //
 // The methods of a Writer may be called from any goroutine.
 package acked
@@ -13,11 +13,18 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"strings"
 	"sync"
 )
 
-// Size is the length of an entry in bytes.
-const Size = 16
+const (
+	// Size is the length of an entry in bytes.
+	Size = 16
+	head = "sluice lab acks\n" // as long as an entry
+)
+
+// ErrForm is returned for a file of another form.
+var ErrForm = errors.New("not a file that lab load --acks has written")
 
 // A Writer writes entries. Its first error stays.
 type Writer struct {
@@ -26,7 +33,11 @@ type Writer struct {
 }
 
 // NewWriter returns a Writer to w, which is buffered: Flush ends it.
-func NewWriter(w io.Writer) *Writer { return &Writer{w: bufio.NewWriterSize(w, 64<<10)} }
+func NewWriter(w io.Writer) *Writer {
+	b := bufio.NewWriterSize(w, 64<<10)
+	b.WriteString(head)
+	return &Writer{w: b}
+}
 
 // Append adds an entry.
 func (w *Writer) Append(index uint64, crc, length uint32) error {
@@ -56,14 +67,20 @@ func (w *Writer) Flush() error {
 func Read(r io.Reader, fn func(index uint64, crc, length uint32) error) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	var e [Size]byte
-	for {
-		switch _, err := io.ReadFull(in, e[:]); {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return nil
-		case err != nil:
+	for first := true; ; first = false {
+		n, err := io.ReadFull(in, e[:])
+		ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		switch {
+		case err != nil && !ended:
 			return err
+		case first && !strings.HasPrefix(head, string(e[:n])):
+			return ErrForm
+		case ended:
+			return nil
+		case first:
+			continue
 		}
-		err := fn(binary.BigEndian.Uint64(e[:]), binary.BigEndian.Uint32(e[8:]), binary.BigEndian.Uint32(e[12:]))
+		err = fn(binary.BigEndian.Uint64(e[:]), binary.BigEndian.Uint32(e[8:]), binary.BigEndian.Uint32(e[12:]))
 		if err != nil {
 			return err
 		}
