@@ -284,6 +284,8 @@ func (l *loop) receive(number int, now int64, ending bool) (int64, error) {
 			return now, nil
 		case err != nil && (p.ended() && l.answered(p, now) || p.reopens(now)):
 			return now, errReopen
+		case errors.Is(err, wire.ErrReply):
+			return now, err
 		case err == io.EOF:
 			return now, p.hungUp()
 		case err != nil:

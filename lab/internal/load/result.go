@@ -57,7 +57,7 @@ type Result struct {
 
 	Latency *Distribution `json:"latency,omitempty"` // from the intended time in an open loop, from the send in a closed one
 	Service *Distribution `json:"service,omitempty"` // from the send
-	Gap     time.Duration `json:"gap_ns"`            // the longest time without an answer, exact from a tenth of a second on
+	Gap     time.Duration `json:"gap_ns"`            // the longest time without an answer that was due, exact from a tenth of a second on
 	// Jitter is how much the P99 of the latency changes from one moment to the next: its standard
 	// deviation over windows of 100 ms, or a 600th of the time if that is longer.
 	Jitter time.Duration `json:"p99_jitter_ns,omitempty"`

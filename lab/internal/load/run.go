@@ -170,6 +170,9 @@ func (s *session) result(t tally, err error) *Result {
 	}
 	r.Latency, r.Service = distribution(sum.latency), distribution(sum.service)
 	r.Series, r.Gap = sum.series(measured)
+	if s.plan.Rate > 0 { // nothing is due between two requests
+		r.Gap = max(0, r.Gap-time.Duration(1e9/s.plan.Rate))
+	}
 	r.Due, r.Jitter = sum.dueWindows(measured), sum.jitter.spread(measured)
 	return r
 }

@@ -3,9 +3,12 @@ package load
 import (
 	"bytes"
 	"context"
+	"crypto/sha1"
 	"crypto/tls"
+	"encoding/base64"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -273,6 +276,43 @@ func TestWebSocketTargets(t *testing.T) {
 	p.Timeout = 100 * time.Millisecond
 	if r, err := runShort(t, p); err != nil || !strings.Contains(r.Error, ErrSilent.Error()) {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// What is not of the protocol is the target's answer, and no end of the connection.
+func TestAWebSocketThatMisbehavesIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		frame string
+		want  error
+		says  string
+	}{
+		{"\xc2\x00", ErrAnswer, "unexpected rsv bits"},
+		{"\x83\x00", ErrAnswer, "unknown opcode"},
+		{"\x80\x00", ErrAnswer, "continuation frame"},
+		{"\x88\x05\x03\xf3bye", ErrHungUp, "bye"},
+		{"\x82\x7f", ErrHungUp, ""},
+	} {
+		s := webServer(t, func(w http.ResponseWriter, r *http.Request) {
+			sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) // RFC 6455, 4.2.2
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			fmt.Fprintf(conn, "HTTP/1.1 101 OK\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n", base64.StdEncoding.EncodeToString(sum[:]))
+			io.ReadFull(conn, make([]byte, 8))
+			io.WriteString(conn, c.frame)
+			if strings.HasPrefix(c.frame, "\x82") {
+				return
+			}
+			io.Copy(io.Discard, conn)
+		}, false)
+		p := brief("ws" + strings.TrimPrefix(s.URL, "http"))
+		if r, err := Run(t.Context(), p, nil); err != nil || !strings.HasPrefix(r.Error, c.want.Error()) || !strings.Contains(r.Error, c.says) {
+			t.Errorf("% x: %+v, %v", c.frame, r, err)
+		}
 	}
 }
 

@@ -132,6 +132,19 @@ func TestATargetThatSleepsShowsThat(t *testing.T) {
 	}
 }
 
+// Nothing is due in most of the time at such a rate.
+func TestAnswersThatWereNotAskedForAreNotMissing(t *testing.T) {
+	for _, rate := range []float64{0.2, 1, 1.9} {
+		if r := simulate(t, func(p *Plan) { p.Rate = rate }, always(10*time.Millisecond)); r.Gap > 10*time.Millisecond {
+			t.Errorf("at %v requests a second nothing was answered for %v", rate, r.Gap)
+		}
+	}
+	stall := func(at time.Duration) time.Duration { return max(0, 5200*time.Millisecond-at) }
+	if r := simulate(t, func(p *Plan) { p.Rate, p.Warmup = 1, 0 }, stall); r.Gap < 4*time.Second {
+		t.Errorf("a stall of 5.2 s is %v", r.Gap)
+	}
+}
+
 // The loop that waits for its answers does not see what others would.
 func TestAStallShowsInTheOpenLoopOnly(t *testing.T) {
 	stall := func(at time.Duration) time.Duration {

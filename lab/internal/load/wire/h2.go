@@ -140,6 +140,9 @@ func (h *h2) Call(ctx context.Context, _ *Request) (o Outcome, err error) {
 		}
 		var stream http2.StreamError
 		refused := errors.As(err, &stream) && stream.Code == http2.ErrCodeRefusedStream
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = fmt.Errorf("load: the target ended the connection: %w", err)
+		}
 		if ctx.Err() != nil || !refused && !conn.State().Closing {
 			return Outcome{}, err
 		}

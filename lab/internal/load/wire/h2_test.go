@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// refusing serves HTTP/2 on a connection, and refuses the first streams of it.
+// refusing serves HTTP/2 on a connection, and refuses the first streams of it; below 0, it ends at the first.
 func refusing(conn net.Conn, streams int) error {
 	if _, err := io.ReadFull(conn, make([]byte, len(http2.ClientPreface))); err != nil {
 		return err
@@ -36,6 +37,9 @@ func refusing(conn net.Conn, streams int) error {
 		if !ok {
 			continue
 		}
+		if streams < 0 {
+			return nil
+		}
 		if streams--; streams >= 0 {
 			err = f.WriteRSTStream(asked.StreamID, http2.ErrCodeRefusedStream)
 		} else {
@@ -46,17 +50,18 @@ func refusing(conn net.Conn, streams int) error {
 		if err != nil {
 			return err
 		}
+		streams = max(streams, 0)
 	}
 }
 
 // A stream is refused by a server that takes fewer at once than the client knew when it
-// began; one that refuses all is an error.
+// began; one that refuses all is an error, and so is one that hangs up.
 func TestRefusedStreamsAreTriedAgain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		refused int
-		fails   bool
-	}{{1, false}, {10 * mostTries, true}} {
+		fails   string
+	}{{1, ""}, {10 * mostTries, "REFUSED_STREAM"}, {-1, "the target ended the connection"}} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -80,7 +85,7 @@ func TestRefusedStreamsAreTriedAgain(t *testing.T) {
 		}
 		defer caller.Close()
 		o, err := caller.Call(t.Context(), &Request{})
-		if (err != nil) != c.fails || !c.fails && !o.Done {
+		if (err != nil) != (c.fails != "") || err == nil && !o.Done || err != nil && !strings.Contains(err.Error(), c.fails) {
 			t.Errorf("after %d refused streams: %+v, %v", c.refused, o, err)
 		}
 	}

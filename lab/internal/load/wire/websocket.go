@@ -3,6 +3,9 @@ package wire
 import (
 	"context"
 	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 
@@ -40,6 +43,10 @@ func newMessages(ctx context.Context, conn net.Conn, url string, header http.Hea
 func (m *messages) Read(p []byte) (int, error) {
 	if len(m.in) == 0 {
 		_, message, err := m.ws.Read(m.ctx)
+		if op := (*net.OpError)(nil); err != nil && websocket.CloseStatus(err) < 0 && !errors.As(err, &op) &&
+			!errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, net.ErrClosed) {
+			err = fmt.Errorf("%w: %w", ErrReply, err) // not of the protocol
+		}
 		if err != nil {
 			return 0, err
 		}
