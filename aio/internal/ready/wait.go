@@ -24,7 +24,15 @@ func (d *Driver) Wait() ([]op.Result, error) {
 	d.leased.End()
 	d.round.pinned.Pin()
 	d.mu.Lock()
-	defer d.mu.Unlock()
+	results, err := d.collect()
+	// Not deferred: where a caller's bug panics, mu is not always held.
+	d.mu.Unlock()
+	return results, err
+}
+
+// collect polls until operations have completed, and returns them. It is called, and
+// returns, with mu held.
+func (d *Driver) collect() ([]op.Result, error) {
 	d.done.Recycle()
 	for polled := false; ; polled = true {
 		if d.life.closed {
