@@ -262,6 +262,39 @@ func TestReadRangeWithoutAFunctionPanics(t *testing.T) {
 	}
 }
 
+// TestYieldThatUsesTheReaderPanics, in one piece and in many: what follows would be
+// other bytes than those that were asked for.
+func TestYieldThatUsesTheReaderPanics(t *testing.T) {
+	data := testData(30_000)
+	for name, use := range map[string]func(r *sluice.BufReader){
+		"ReadByte": func(r *sluice.BufReader) { _, _ = r.ReadByte() },
+		"Next":     func(r *sluice.BufReader) { _, _ = r.Next(10) },
+		"Skip":     func(r *sluice.BufReader) { _ = r.Skip(9000) },
+		"ReadBuf": func(r *sluice.BufReader) {
+			if b, err := r.ReadBuf(7); err == nil {
+				b.Release()
+			}
+		},
+		"ReadRange": func(r *sluice.BufReader) { _ = r.ReadRange(5, func([]byte) {}) },
+		"Recycle":   func(r *sluice.BufReader) { r.Recycle() },
+		"Reset":     func(r *sluice.BufReader) { r.Reset(bytes.NewReader(data)) },
+	} {
+		for _, n := range []int{100, 20_000} {
+			r := readerOf(t, paranoid(t), 0, &pieces{data: data, next: every(5000)})
+			if _, err := r.Peek(1); err != nil {
+				t.Fatal(err)
+			}
+			if text := panicOf(func() { _ = r.ReadRange(n, func([]byte) { use(r) }) }); !strings.Contains(text, "ReadRange") {
+				t.Errorf("%s inside ReadRange(%d): panic %q", name, n, text)
+			}
+		}
+	}
+	r := readerOf(t, paranoid(t), 0, &pieces{data: data, next: every(5000)})
+	if err := r.ReadRange(20_000, func([]byte) { _, _ = r.Buffered(), r.TotalRead() }); err != nil {
+		t.Errorf("what reads nothing: %v", err)
+	}
+}
+
 // TestSecondReleaseOfACopyPanics in ordinary builds, while others hold the
 // frame, and harms none of them.
 func TestSecondReleaseOfACopyPanics(t *testing.T) {

@@ -149,10 +149,16 @@ func spliced(r io.Reader, w io.Writer) bool {
 // borrowed until yield returns. It waits for the last 4 KiB and passes them at
 // once, because many small pieces cost more. It holds no more than a block,
 // however large n is. When the stream ends or fails first, Error.Done says how
-// many bytes yield was given. yield must not use the reader.
+// many bytes yield was given. A yield that reads from the reader, or ends it,
+// panics.
 func (b *BufReader) ReadRange(n int, yield func([]byte)) error {
 	if uint(n-1) < uint(b.win.W-b.win.R) && yield != nil {
-		yield(b.take(n))
+		p := b.take(n)
+		r := b.win.R
+		yield(p)
+		if b.win.R != r {
+			panicYield()
+		}
 		return nil
 	}
 	return b.rangeSlow(n, yield)
@@ -179,12 +185,17 @@ func (b *BufReader) rangeSlow(n int, yield func([]byte)) error {
 		}
 		k := min(w.W-w.R, left)
 		left -= k
-		yield(b.take(k))
+		_ = b.ReadRange(k, yield) // these have come
 		if err != nil {
 			return broken("ReadRange", int64(n), int64(n-left), err)
 		}
 	}
 	return nil
+}
+
+//go:noinline
+func panicYield() {
+	panic("sluice: BufReader was used by the function that its ReadRange had called")
 }
 
 // inOne is how many bytes ReadRange waits for instead of passing them on in

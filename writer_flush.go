@@ -76,7 +76,7 @@ func (b *BufWriter) send() error {
 		}
 	}
 	if len(b.waiting.list) == 0 {
-		return b.sendOne(b.buf[b.s:b.e]) // most often: no list is needed
+		return b.sendOne(b.buf[b.s:b.e:b.e]) // most often: no list is needed
 	}
 	if !b.waiting.intact() {
 		panicTransferred()

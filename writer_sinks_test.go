@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/sluice-go/sluice"
@@ -156,3 +157,30 @@ func (l *limited) Write(p []byte) (int, error) {
 
 // holds returns the number of blocks of a that are out.
 func holds(a *mem.Allocator) int { return a.Stats().CheckedOut }
+
+// tight is a writer that fails a test when it is given room behind what it is to write.
+type tight struct{ t *testing.T }
+
+func (w tight) Write(p []byte) (int, error) {
+	if cap(p) != len(p) {
+		w.t.Errorf("Write is given %d bytes with room for %d", len(p), cap(p))
+	}
+	return len(p), nil
+}
+
+// Some writers take p[:cap(p)] for a buffer of their own: bufio's keeps one for all
+// its life, and here what is behind p is memory that others get.
+func TestWriterBelowIsGivenNoRoomBehindTheBytes(t *testing.T) {
+	a := paranoid(t)
+	b := writerOf(t, a, 0, tight{t})
+	for _, n := range []int{1, 100, 300, 5000, 70_000} {
+		_ = b.WriteByte('x')
+		_ = b.Flush()
+		_, _ = b.WriteString(strings.Repeat("y", n))
+		_ = b.WriteBuf(filled(a, 'b', n))
+		_ = b.WriteByte('z')
+		if err := b.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

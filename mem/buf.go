@@ -14,6 +14,9 @@ import (
 // call has changed nothing. A []byte that was taken out of a Buf cannot be
 // checked: LeakParanoid poisons it when its block comes home.
 //
+// The zero Buf is no reference, and panics as one that has ended. A Buf of no bytes,
+// as Get(0) and a reader of an empty frame return it, is a reference as others are.
+//
 // All holders may read the bytes at once. A holder may write them only while it
 // is the only one: after Get or a reader's ReadBuf, before Retain.
 // Different Bufs of one block may be used by different goroutines; one Buf
@@ -33,7 +36,7 @@ const maxBuf = min(math.MaxUint32, math.MaxInt)
 func (b Buf) Bytes() []byte {
 	c := b.c
 	if c == nil || stale(c.word.Load(), b.key) {
-		panic("mem: Buf.Bytes: the Buf is empty or was released")
+		panic("mem: Buf.Bytes: the Buf is zero or was released")
 	}
 	return c.data
 }
@@ -41,7 +44,7 @@ func (b Buf) Bytes() []byte {
 // Len returns the number of bytes.
 func (b Buf) Len() int {
 	if b.c == nil || stale(b.c.word.Load(), b.key) {
-		panic("mem: Buf.Len: the Buf is empty or was released")
+		panic("mem: Buf.Len: the Buf is zero or was released")
 	}
 	return len(b.c.data)
 }
@@ -194,13 +197,13 @@ func Wrap(p []byte, free func()) Buf {
 
 //go:noinline
 func panicReleased(op string) {
-	panic("mem: Buf." + op + ": the Buf is empty or was released")
+	panic("mem: Buf." + op + ": the Buf is zero or was released")
 }
 
 //go:noinline
 func panicStale(op string, c *cell, key uint64) {
 	if c == nil {
-		panic("mem: " + op + ": the Buf is empty or was released")
+		panic("mem: " + op + ": the Buf is zero or was released")
 	}
 	w := c.word.Load()
 	if w>>genShift == key>>genShift {

@@ -15,7 +15,7 @@ func TestASecondReleaseOfOneVariablePanics(t *testing.T) {
 	b := a.Get(100)
 	other := b.Retain()
 	b.Release()
-	mustPanic(t, "a second Release", b.Release, "mem: Buf.Release: the Buf is empty or was released")
+	mustPanic(t, "a second Release", b.Release, "mem: Buf.Release: the Buf is zero or was released")
 	if other.Holders() != 1 || !other.Valid() {
 		t.Errorf("the other holder's block has %d references", other.Holders())
 	}

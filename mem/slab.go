@@ -164,7 +164,7 @@ func (s *Slab) take(i, n, holders int) (*cell, uint64) {
 
 //go:noinline
 func panicNoBlock(op string) {
-	panic("mem: Slab." + op + ": the Slab is empty or was released")
+	panic("mem: Slab." + op + ": the Slab is zero or was released")
 }
 
 //go:noinline
