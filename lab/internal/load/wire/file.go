@@ -87,7 +87,11 @@ func (s *storage) prepare(ctx context.Context) error {
 		if err := s.options.check(s.path); err != nil {
 			return err
 		}
-		f, err := os.Open(s.path)
+		flags := os.O_RDONLY
+		if s.options.writes() {
+			flags |= os.O_EXCL // not a device that is mounted: open(2)
+		}
+		f, err := os.OpenFile(s.path, flags, 0)
 		if err != nil {
 			return err
 		}
