@@ -337,4 +337,10 @@ func TestThreadsThatSpinOrParkForALock(t *testing.T) {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
+	free := profile(0.5, "pthread_mutex_lock@@GLIBC_2.2.5", "count")
+	free.Stacks[1].Frames[0].Func = "pthread_mutex_unlock@@GLIBC_2.2.5"
+	e := &evidence.Evidence{Took: time.Second, CPUTime: 2 * time.Second, Tools: all(), Perf: free, Calls: &evidence.Calls{}, Sharing: &evidence.Sharing{}}
+	if f, found := First(first(Diagnose(e))); found {
+		t.Errorf("locks that are free: %+v", f)
+	}
 }

@@ -69,7 +69,10 @@ func (s *facts) queues() []*queue {
 		if s.parksIn(isLocking) { // for a lock of readers and writers
 			waited, inIO = waited+c.Parked, inIO+c.ParkedIO
 		}
-		spun := s.cpuShare(func(frames []evidence.Frame) bool { return len(frames) > 0 && isSpinning(frames[0].Func) })
+		within := func(kind matcher) float64 {
+			return s.cpuShare(func(frames []evidence.Frame) bool { return len(frames) > 0 && kind(frames[0].Func) })
+		}
+		spun := max(0, within(isSpinning)-within(isUnlocking))
 		waited += time.Duration(spun * s.CPUTime.Seconds() / s.Took.Seconds() * float64(s.callsTook()))
 		s.threads(add, where(s.cpu, passing(either(isLocking, isParking)), "pthread_mutex_lock"), waited, inIO)
 		switch {

@@ -39,6 +39,9 @@ func CPU(pid int) (time.Duration, error) {
 // Resident is the bytes of a process that are in memory, the calling one for 0.
 func Resident(pid int) (int64, error) {
 	text, err := os.ReadFile(dir(pid) + "/statm")
+	if err != nil && unix.Kill(pid, 0) == unix.EPERM {
+		err = fmt.Errorf("it is another user's, which /proc hides here (hidepid): %w", fs.ErrPermission)
+	}
 	if err != nil {
 		return 0, err
 	}

@@ -101,7 +101,7 @@ func sampleType(p *profile.Profile, name string) (int, error) {
 		}
 		have = append(have, t.Type)
 	}
-	return 0, fmt.Errorf("a profile without %q; it has %q", name, have)
+	return 0, fmt.Errorf("a profile of %q without %q: those of cpu, allocs or heap, mutex and block are read", have, name)
 }
 
 const (
