@@ -204,28 +204,16 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 
 func (a App) measure(ctx context.Context, chosen []lab.Scenario, table *document.Printer, all bool, results *report.File, options measure.Options) error {
 	progress := newProgress(a.Stderr)
-	printed := map[string]bool{}
 	options.Progress = func(e measure.Event) {
 		progress.bench(e)
 		if all && e.Outcome != nil {
 			table.Print(report.Scenario(e.Outcome))
-			printed[e.Scenario] = true
 		}
 	}
 	outcomes, err := measure.Run(ctx, chosen, options)
 	progress.clear()
-	if err != nil {
-		return err
-	}
 	results.Scenarios = outcomes
-	for i := range outcomes {
-		// What was interrupted, or not reached any more. The latter would be a
-		// long list of nothing.
-		if o := &outcomes[i]; all && !printed[o.Name] && o.Measured() {
-			table.Print(report.Scenario(o))
-		}
-	}
-	return nil
+	return err
 }
 
 func verdict(results *report.File, check bool, err error) error {
@@ -267,8 +255,7 @@ func (a App) list(scenarios []lab.Scenario) error {
 // choose picks the scenarios that the patterns name, in their own order, or all that need not
 // be named when there are no patterns. A pattern is a name, the beginning of one, or a glob in
 // which * stands for anything but a slash. The narrowest reading that finds something holds:
-// "pool" is the scenario of that name if there is one, else the group pool/, else all names
-// that begin so.
+// "fanout/100" is the scenario of that name if there is one, else all names that begin so.
 func choose(all []lab.Scenario, patterns []string) ([]lab.Scenario, error) {
 	if len(patterns) == 0 {
 		return slices.DeleteFunc(slices.Clone(all), func(s lab.Scenario) bool { return s.Named }), nil
@@ -281,7 +268,6 @@ func choose(all []lab.Scenario, patterns []string) ([]lab.Scenario, error) {
 		found := false
 		for _, match := range []func(name string) bool{
 			func(name string) bool { return name == pattern },
-			func(name string) bool { return strings.HasPrefix(name, strings.TrimSuffix(pattern, "/")+"/") },
 			func(name string) bool { return strings.HasPrefix(name, pattern) },
 			func(name string) bool { return globs(pattern, name) },
 		} {

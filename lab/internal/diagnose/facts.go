@@ -183,7 +183,7 @@ func (s *facts) plain() []Finding {
 			tool = evidence.ToolTrace
 		}
 		p := w.Places[0]
-		add(tool, place(ownOrInnermost(p.Frames)), p.Mean/max(1e-9, w.Running+w.Runnable+w.Syscall+w.Waiting), fmt.Sprintf("%.1f of %d goroutines at any time: %s", p.Mean, w.Last, p.Reason))
+		add(tool, place(ownOrInnermost(p.Frames)), p.Mean/max(1e-9, w.Running+w.Runnable+w.Syscall+w.Waiting), fmt.Sprintf("%s of %s goroutines at any time: %s", units.Number(p.Mean), units.Count(w.Last), p.Reason))
 	}
 	if c := s.Calls; c != nil {
 		if len(c.ByName) > 0 && c.Total > 0 {

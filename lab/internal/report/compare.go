@@ -404,7 +404,7 @@ func (c *Comparison) Items() []document.Item {
 		items = append(items, document.Fault("COMPARED ALL THE SAME", d))
 	}
 	t := &document.Table{Class: "compare", Columns: document.Columns("what", "figure", "old", "new", "ratio", "95 %", "verdict")}
-	t.Columns[1].Left, t.Columns[6].Left = true, true
+	t.Columns[1].Left, t.Columns[6].Left, t.Columns[5].Keep = true, true, false
 	hidden := 0
 	for i := range c.Changes {
 		ch := &c.Changes[i]

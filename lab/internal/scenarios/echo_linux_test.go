@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/child"
 	"github.com/sluice-go/sluice/lab/internal/echobench"
 	"github.com/sluice-go/sluice/lab/internal/lab"
+	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
 func echoEnv(t *testing.T) lab.Env {
@@ -170,7 +171,7 @@ func TestADeadServerIsAnError(t *testing.T) {
 	if _, err := (echoWork{size: 128, conns: 3}).run(p, 100); err == nil || !strings.Contains(err.Error(), "echo-client") && !strings.Contains(err.Error(), "the child ended") {
 		t.Errorf("the server is gone: %v", err)
 	}
-	if _, err := p.usage(); err == nil {
+	if _, err := askFor[proc.Usage](p.server, "usage"); err == nil {
 		t.Error("a dead server says what it used")
 	}
 }

@@ -287,10 +287,6 @@ func (p *echoPair) do(what string, numbers ...int) (echobench.Result, error) {
 	return askFor[echobench.Result](p.client, what)
 }
 
-func (p *echoPair) usage() (proc.Usage, error) {
-	return askFor[proc.Usage](p.server, "usage")
-}
-
 func (p *echoPair) hangUp() error {
 	if _, err := p.do("hangup"); err != nil {
 		return err
@@ -300,7 +296,7 @@ func (p *echoPair) hangUp() error {
 }
 
 func (p *echoPair) during(work func() (echobench.Result, error)) (echobench.Result, proc.Work, error) {
-	before, err := p.usage()
+	before, err := askFor[proc.Usage](p.server, "usage")
 	if err != nil {
 		return echobench.Result{}, proc.Work{}, err
 	}
@@ -308,7 +304,7 @@ func (p *echoPair) during(work func() (echobench.Result, error)) (echobench.Resu
 	if err != nil {
 		return r, proc.Work{}, err
 	}
-	after, err := p.usage()
+	after, err := askFor[proc.Usage](p.server, "usage")
 	return r, before.To(after), err
 }
 

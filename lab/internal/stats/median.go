@@ -69,9 +69,6 @@ func SignTest(below, above int) float64 {
 	if below < 0 || above < 0 {
 		panic(fmt.Sprintf("stats: sign test of %d and %d", below, above))
 	}
-	if below == above {
-		return 1
-	}
 	return min(1, 2*binomialTail(below+above, min(below, above)))
 }
 

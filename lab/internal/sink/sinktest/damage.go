@@ -3,6 +3,7 @@
 package sinktest
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -17,43 +18,52 @@ const page = 4096
 // how. The file has other bytes afterwards.
 func Damage(t testing.TB, r *rand.Rand, dir string, wanted func(name string) bool) string {
 	t.Helper()
-	names, sizes := files(t, dir, wanted)
-	total := 0
-	for _, n := range sizes {
-		total += n
-	}
-	// By size, but a short file is not forgotten.
-	at, pick := r.IntN(total), r.IntN(len(names))
-	if r.IntN(4) > 0 {
-		for pick = 0; at >= sizes[pick]; pick++ {
-			at -= sizes[pick]
+	var names, pages []string // pages has a file for each of its pages
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !wanted(d.Name()) {
+			return err
 		}
+		info, err := d.Info()
+		if err == nil && info.Size() > 0 {
+			names = append(names, path)
+			for range 1 + info.Size()/page {
+				pages = append(pages, path)
+			}
+		}
+		return err
+	})
+	// By size, but a short file is not forgotten.
+	if r.IntN(4) > 0 {
+		names = pages
 	}
-	name := names[pick]
-	old, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		b, what := change(r, append([]byte(nil), old...))
-		if string(b) == string(old) {
+	name := names[r.IntN(len(names))]
+	old, readErr := os.ReadFile(name)
+	for err == nil && readErr == nil {
+		b, what := change(r, bytes.Clone(old))
+		if bytes.Equal(b, old) {
 			continue
 		}
-		if err := os.WriteFile(name, b, 0o644); err != nil {
-			t.Fatal(err)
+		if err = os.WriteFile(name, b, 0o644); err == nil {
+			return fmt.Sprintf("%s of %s", what, name)
 		}
-		return fmt.Sprintf("%s of %s", what, name)
 	}
+	t.Fatal(err, readErr)
+	return ""
 }
 
+// change flips a bit, cuts the end off, or moves pages, short ones in short files.
 func change(r *rand.Rand, b []byte) ([]byte, string) {
 	n := len(b)
-	// Pages of the file, and short ones for short files.
 	size := page
 	if n < 4*page || r.IntN(2) == 0 {
 		size = max(1, min(512, n/8))
 	}
-	at := func() int { return r.IntN(max(1, n/size)) * size }
+	pageAt := func() ([]byte, int) {
+		at := r.IntN(max(1, n/size)) * size
+		return b[at:min(n, at+size)], at
+	}
+	from, at := pageAt()
+	to, other := pageAt()
 	switch r.IntN(6) {
 	case 0, 1:
 		bit := r.IntN(8 * n)
@@ -66,35 +76,14 @@ func change(r *rand.Rand, b []byte) ([]byte, string) {
 		}
 		return b[:n-cut], fmt.Sprintf("cut by %d bytes", cut)
 	case 3:
-		from := at()
-		clear(b[from:min(n, from+size)])
-		return b, fmt.Sprintf("zeroed page of %d bytes at %d", size, from)
+		clear(from)
+		return b, fmt.Sprintf("zeroed page of %d bytes at %d", size, at)
 	case 4:
-		from, to := at(), at()
-		copy(b[to:min(n, to+size)], b[from:min(n, from+size)])
-		return b, fmt.Sprintf("duplicated page of %d bytes at %d to %d", size, from, to)
+		copy(to, from)
+		return b, fmt.Sprintf("duplicated page of %d bytes at %d to %d", size, at, other)
 	}
-	from, to := at(), at()
-	x := append([]byte(nil), b[from:min(n, from+size)]...)
-	copy(b[from:min(n, from+size)], b[to:min(n, to+size)])
-	copy(b[to:min(n, to+size)], x)
-	return b, fmt.Sprintf("swapped pages of %d bytes at %d and %d", size, from, to)
-}
-
-func files(t testing.TB, dir string, wanted func(string) bool) (names []string, sizes []int) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !wanted(d.Name()) {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil && info.Size() > 0 {
-			names, sizes = append(names, path), append(sizes, int(info.Size()))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return names, sizes
+	was := bytes.Clone(from)
+	copy(from, to)
+	copy(to, was)
+	return b, fmt.Sprintf("swapped pages of %d bytes at %d and %d", size, at, other)
 }
