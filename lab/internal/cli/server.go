@@ -112,15 +112,14 @@ func (a App) echo() *cobra.Command {
 			}
 			settings.OnError = func(err error) { fmt.Fprintf(a.Stderr, "lab: echo: %v\n", err) }
 			return a.serve("echo", &f, func(ctx context.Context, _ func(), profiles string) error {
-				server, err := echo.Listen(ctx, network, addr, settings)
+				l, err := new(net.ListenConfig).Listen(ctx, network, addr)
 				if err != nil {
 					return err
 				}
-				if _, err := io.WriteString(a.Stdout, listening(server.Addr())+server.About()+"\n"+profiles); err != nil {
-					server.Close()
-					return err
+				if _, err := io.WriteString(a.Stdout, listening(l.Addr())+settings.About()+"\n"+profiles); err != nil {
+					return errors.Join(err, l.Close())
 				}
-				return server.Serve(ctx)
+				return echo.Serve(ctx, l, settings)
 			})
 		},
 	}

@@ -55,12 +55,12 @@ func (a App) sink() *cobra.Command {
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = cmd.Flags().Changed
-			_, _, err := f.server.check(args)
+			network, addr, err := f.server.check(args)
 			if err = errors.Join(err, f.check()); err != nil {
 				return fmt.Errorf("sink: %w", err)
 			}
 			return a.serve("sink", &f.server, func(ctx context.Context, stop func(), profiles string) error {
-				return a.serveSink(ctx, stop, f, args[0], profiles)
+				return a.serveSink(ctx, stop, f, network, addr, profiles)
 			})
 		},
 	}
@@ -161,7 +161,7 @@ func (f *sinkFlags) raftOptions(dir string) (consensus.Options, error) {
 	return o, nil
 }
 
-func (a App) serveSink(ctx context.Context, stop func(), f sinkFlags, addr, profiles string) (err error) {
+func (a App) serveSink(ctx context.Context, stop func(), f sinkFlags, network, addr, profiles string) (err error) {
 	dir, temporary := f.dir, f.dir == ""
 	if temporary {
 		if dir, err = os.MkdirTemp("", "sluice-sink-"); err != nil {
@@ -169,7 +169,7 @@ func (a App) serveSink(ctx context.Context, stop func(), f sinkFlags, addr, prof
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
-	listener, err := sink.Listen(ctx, addr)
+	listener, err := new(net.ListenConfig).Listen(ctx, network, addr)
 	if err != nil {
 		return err
 	}

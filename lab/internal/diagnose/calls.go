@@ -141,8 +141,9 @@ var (
 	// What making and ending connections costs, with TLS.
 	isDialling = matching(`^net\.\(\*(Dialer|sysDialer|netFD)\)\.(DialContext|dialSerial|dialTCP|connect|Close)$|^crypto/tls\.\(\*Conn\)\.(HandshakeContext|handshakeContext|clientHandshake)$` +
 		`|^(__x64_|__arm64_)?(__)?sys_(connect|socket)$|^inet6?_(stream_connect|release)$|^sock_close$|^tcp_v[46]_connect$|^(__GI_+)?(__libc_)?connect$|^SSL_(connect|do_handshake)$`)
-	isOpening = matching(`^os\.(OpenFile|Open|openFileNolog)$|^(__x64_|__arm64_)?sys_open(at2?)?$|^do_sys_open(at2)?$|^(__GI_+|__libc_)?(open(at)?(64)?|fopen(64)?)$`)
-	isSyscall = matching(`^syscall\.(Syscall6?|RawSyscall6?|rawSyscallNoError)$|^internal/runtime/syscall\b|^runtime/internal/syscall\b` +
+	isOpening   = matching(`^os\.(OpenFile|Open|openFileNolog)$|^(__x64_|__arm64_)?sys_open(at2?)?$|^do_sys_open(at2)?$|^(__GI_+|__libc_)?(open(at)?(64)?|fopen(64)?)$`)
+	isAccepting = matching(`^internal/poll\.\(\*FD\)\.Accept$|^(__x64_|__arm64_)?(__)?sys_accept4?$|^(__GI_+|__libc_)?accept4?$`)
+	isSyscall   = matching(`^syscall\.(Syscall6?|RawSyscall6?|rawSyscallNoError)$|^internal/runtime/syscall\b|^runtime/internal/syscall\b` +
 		`|^runtime\.(futex|epollwait|netpoll|write1|madvise)$|^(do_syscall_64|entry_SYSCALL_64_after_hwframe|invoke_syscall|el0_svc)$`)
 	isFlush  = matching(`(?i)(^|[/.])(compress|[a-z]*flate|[a-z]*zip|zlib|zstd|s2|snappy|lz4|brotli|lzw|xz)[/.](.*[./])?(\(\*?\w+\)\.)?(sync)?flush$`)
 	isMalloc = matching(`^runtime\.(mallocgc\w*|newobject|makeslice|growslice|makeslicecopy|rawbyteslice|rawstring|slicebytetostring|stringtoslicebyte|concatstrings)$` +

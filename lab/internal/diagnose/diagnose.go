@@ -38,6 +38,7 @@ var (
 // causes come before what follows from them.
 var rules = []rule{
 	{"cpu-quota", [][]string{{evidence.ToolProc}, {evidence.ToolCgroup}}, true, "", cpuQuota},
+	{"no-descriptors", [][]string{byCalls}, false, "", noDescriptors},
 	{"flush-per-write", [][]string{byCPU}, true, "", flushPerWrite},
 	{"lock-over-io", [][]string{byWaits}, false, "", lockOverIO},
 	{"shared-line", [][]string{byCPU, bySharing}, true, "", sharedLine},

@@ -143,6 +143,18 @@ func emptyPolls(s *facts) (Finding, string) {
 	}, ""
 }
 
+// noDescriptors: there is no room for another file or connection.
+func noDescriptors(s *facts) (Finding, string) {
+	if s.Calls == nil || s.Calls.NoFiles < fewRepeats {
+		return Finding{}, ""
+	}
+	return Finding{
+		Tool: evidence.ToolStrace, Top: where(s.cpu, passing(either(isOpening, isAccepting)), "accept"), Share: float64(s.Calls.NoFiles) / float64(s.Calls.Total), Score: 1,
+		Clue: fmt.Sprintf("%s calls within %s failed since as many files are open as the process may have (EMFILE)", units.Count(s.Calls.NoFiles), units.Time(s.Calls.Took)),
+		Try:  "a higher limit (ulimit -n, LimitNOFILE of systemd); close what is done; wait a moment before the next accept",
+	}, ""
+}
+
 // fewRepeats is how often something is done before it counts as again and again.
 const fewRepeats = 15
 

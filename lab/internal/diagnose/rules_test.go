@@ -326,6 +326,14 @@ func TestAQuotaThatOthersUsedUpCostsAnIdleProgramNothing(t *testing.T) {
 	}
 }
 
+func TestAProgramWithoutDescriptorsIsNamed(t *testing.T) {
+	e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), Waits: &evidence.Waits{}, Sharing: &evidence.Sharing{},
+		CPU: profile(0.5, "syscall.Syscall6", "syscall.accept4", "internal/poll.(*FD).Accept", "main.serve"), Calls: &evidence.Calls{Took: time.Second, Total: 100, NoFiles: 40}}
+	if f, found := First(first(Diagnose(e))); !found || f.Rule != "no-descriptors" || f.Top != "main.serve" {
+		t.Errorf("%+v", f)
+	}
+}
+
 func TestThreadsThatSpinOrParkForALock(t *testing.T) {
 	park := profile(0.1, "futex_do_wait", "pthread_rwlock_wrlock@@GLIBC_2.34", "enter")
 	for name, e := range map[string]*evidence.Evidence{

@@ -5,7 +5,4 @@
 // Bytes are sent back when they have come, whatever messages they are parts of,
 // and nothing more is read from a client until it has taken them: one that does
 // not read holds up itself.
-//
-// A Server runs once. Its other methods may be called from any goroutine at any
-// time.
 package echo

@@ -31,63 +31,38 @@ func (s Settings) Check() error {
 
 const stdBuffer = 64 << 10
 
-// Server is an echo server that listens.
-type Server struct {
-	settings Settings
-	listener net.Listener
-}
-
-// Listen returns a server on an address of package net, which Serve then serves.
-func Listen(ctx context.Context, network, addr string, s Settings) (*Server, error) {
-	if err := s.Check(); err != nil {
-		return nil, err
-	}
-	if s.OnError == nil {
-		s.OnError = func(error) {}
-	}
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, network, addr)
-	if err != nil {
-		return nil, err
-	}
-	return &Server{s, l}, nil
-}
-
-// Addr is the address that the server listens on.
-func (s *Server) Addr() net.Addr { return s.listener.Addr() }
-
 // About says in a few words how the server works.
-func (s *Server) About() string {
-	if s.settings.Engine == "std" {
+func (s Settings) About() string {
+	if s.Engine == "std" {
 		return fmt.Sprintf("std, a goroutine and a buffer of %d KiB for each connection", stdBuffer>>10)
 	}
 	return "aio, one goroutine for all connections"
 }
 
-// Serve serves until ctx is done and returns nil then, when what had been read
-// is sent back or the grace is over. Any other end is an error.
-func (s *Server) Serve(ctx context.Context) error {
-	if s.settings.Engine == "std" {
-		return s.serveStd(ctx)
+// Serve serves what l, transferred, accepts until ctx is done and returns nil then, when what had been
+// read is sent back or the grace is over. Any other end is an error. The settings have passed Check.
+func Serve(ctx context.Context, l net.Listener, s Settings) error {
+	if s.OnError == nil {
+		s.OnError = func(error) {}
+	}
+	if s.Engine == "std" {
+		return s.serveStd(ctx, l)
 	}
 	server := aio.Server{
-		Grace: s.settings.Grace, OnError: s.settings.OnError,
+		Grace: s.Grace, OnError: s.OnError,
 		Handler: &aio.ConnHandler[struct{}]{Data: func(c *aio.Conn[struct{}], p []byte) error { _, err := c.Write(p); return err }},
 	}
-	return server.Serve(ctx, []net.Listener{s.listener})
+	return server.Serve(ctx, []net.Listener{l})
 }
 
-// Close closes a server that is not to be served.
-func (s *Server) Close() error { return s.listener.Close() }
-
-func (s *Server) serveStd(ctx context.Context) error {
+func (s Settings) serveStd(ctx context.Context, l net.Listener) error {
 	ctx, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stop()
-	context.AfterFunc(ctx, func() { s.listener.Close() })
+	context.AfterFunc(ctx, func() { l.Close() })
 	for {
-		c, err := s.listener.Accept()
+		c, err := l.Accept()
 		switch {
 		case err == nil:
 			running.Go(func() { s.echo(ctx, c) })
@@ -100,11 +75,11 @@ func (s *Server) serveStd(ctx context.Context) error {
 }
 
 // echo writes what each read brought. How that ends is the client's affair.
-func (s *Server) echo(ctx context.Context, c net.Conn) {
+func (s Settings) echo(ctx context.Context, c net.Conn) {
 	defer c.Close()
 	defer context.AfterFunc(ctx, func() {
 		c.SetReadDeadline(time.Unix(1, 0))
-		c.SetWriteDeadline(time.Now().Add(s.settings.Grace))
+		c.SetWriteDeadline(time.Now().Add(s.Grace))
 	})()
 	buf := make([]byte, stdBuffer)
 	for {
@@ -112,7 +87,7 @@ func (s *Server) echo(ctx context.Context, c net.Conn) {
 		if n > 0 {
 			_, writeErr := c.Write(buf[:n])
 			if errors.Is(writeErr, os.ErrDeadlineExceeded) {
-				s.settings.OnError(fmt.Errorf("%v was cut off after %v", c.RemoteAddr(), s.settings.Grace))
+				s.OnError(fmt.Errorf("%v was cut off after %v", c.RemoteAddr(), s.Grace))
 			}
 			err = errors.Join(err, writeErr)
 		}

@@ -20,17 +20,17 @@ var everySettings = map[string]Settings{
 
 // start runs a server until the test ends. Stop it with the function that is
 // returned, which waits for the end.
-func start(t *testing.T, s Settings) (server *Server, stop func() error) {
+func start(t *testing.T, s Settings) (at net.Addr, stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	server, err := Listen(ctx, "tcp", "127.0.0.1:0", s)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(ctx) }()
+	go func() { ended <- Serve(ctx, l, s) }()
 	t.Cleanup(cancel)
-	return server, func() error {
+	return l.Addr(), func() error {
 		cancel()
 		select {
 		case err := <-ended:
@@ -42,9 +42,9 @@ func start(t *testing.T, s Settings) (server *Server, stop func() error) {
 	}
 }
 
-func dial(t *testing.T, s *Server) *net.TCPConn {
+func dial(t *testing.T, at net.Addr) *net.TCPConn {
 	t.Helper()
-	c, err := net.DialTimeout("tcp", s.Addr().String(), atMost)
+	c, err := net.DialTimeout("tcp", at.String(), atMost)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,14 +164,14 @@ func TestGraceBoundsTheEnd(t *testing.T) {
 
 func TestAListenerThatFailsEndsTheServer(t *testing.T) {
 	for name, settings := range everySettings {
-		server, err := Listen(t.Context(), "tcp", "127.0.0.1:0", settings)
+		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := server.Close(); err != nil {
+		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if err := server.Serve(t.Context()); !errors.Is(err, net.ErrClosed) {
+		if err := Serve(t.Context(), l, settings); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -179,7 +179,7 @@ func TestAListenerThatFailsEndsTheServer(t *testing.T) {
 
 func TestSettingsThatCannotBe(t *testing.T) {
 	for _, s := range []Settings{{}, {Engine: "gaio"}} {
-		if _, err := Listen(t.Context(), "tcp", "127.0.0.1:0", s); err == nil {
+		if err := s.Check(); err == nil {
 			t.Errorf("%+v is accepted", s)
 		}
 	}

@@ -27,7 +27,7 @@ func Example() {
 	store := sink.NewSync(log)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	listener, err := sink.Listen(ctx, "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Println(err)
 		return

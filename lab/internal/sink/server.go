@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -93,17 +92,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 func (s *Server) refuse(c *conn, err error) {
 	s.refused.Add(1)
 	s.settings.OnError(fmt.Errorf("%v: %w", c.RemoteAddr(), err))
-}
-
-// Listen listens on an address, host:port or unix:PATH. ctx bounds the look-up of a
-// name and nothing later.
-func Listen(ctx context.Context, addr string) (net.Listener, error) {
-	network := "tcp"
-	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
-		network, addr = "unix", path
-	}
-	var config net.ListenConfig
-	return config.Listen(ctx, network, addr)
 }
 
 func (s *Server) accept(ctx context.Context, l net.Listener) error {

@@ -41,7 +41,7 @@ type served struct {
 func serve(t *testing.T, store Store, s Settings) *served {
 	t.Helper()
 	sluicetest.NoLeaks(t, nil)
-	l, err := Listen(t.Context(), loopback.Host()+":0")
+	l, err := net.Listen("tcp", loopback.Host()+":0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -521,7 +521,7 @@ func TestUnixSockets(t *testing.T) {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "s")
-	l, err := Listen(t.Context(), "unix:"+path)
+	l, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)
 	}

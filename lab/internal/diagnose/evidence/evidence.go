@@ -153,6 +153,9 @@ type Calls struct {
 	Timeouts time.Duration `json:"timeouts_ns,omitempty"`
 	ParkedIO time.Duration `json:"parked_io_ns,omitempty"`
 
+	// NoFiles is how many calls failed since the process had as many files open as it may.
+	NoFiles int64 `json:"no_files,omitempty"`
+
 	// Replies is how often something was read behind what was written to the same file. Delayed is how many of
 	// them came as late behind the second of small writes as a delayed acknowledgement, and DelayedTime
 	// their time.

@@ -32,6 +32,7 @@ type straceReader struct {
 	eventfds   map[int]bool
 	threads    map[string]*threadTally
 	woken      int64
+	noFiles    int64
 	repeats    repeats
 	first      float64
 	last       float64
@@ -168,6 +169,9 @@ func (s *straceReader) call(thread, name, args, result, after, seconds string) {
 		return
 	case moved < 0:
 		c.Errors++
+		if strings.Contains(after, "EMFILE") {
+			s.noFiles++
+		}
 	}
 	asked := askedOf(name, args)
 	switch {
@@ -286,7 +290,7 @@ func (s *straceReader) sum() *Calls {
 			s.waited(thread, "futex", call.text, "", time.Duration(took*float64(time.Second)))
 		}
 	}
-	out := &Calls{Total: s.total, Woken: s.woken, ByName: []Call{}}
+	out := &Calls{Total: s.total, Woken: s.woken, NoFiles: s.noFiles, ByName: []Call{}}
 	if d := s.last - s.first; d > 0 && d < 1e6 {
 		out.Took = time.Duration(d * float64(time.Second))
 	}

@@ -132,6 +132,13 @@ func TestStraceLines(t *testing.T) {
 	}
 }
 
+func TestCallsWithoutADescriptorAreCounted(t *testing.T) {
+	c, err := readStrace(strings.NewReader("7 accept4(3, 0x1, [112], SOCK_CLOEXEC) = -1 EMFILE (Too many open files) <0.000010>\n7 accept4(3, 0x1, [112], SOCK_CLOEXEC) = -1 EAGAIN (Resource temporarily unavailable)\n"), true, nil, nil)
+	if err != nil || c.NoFiles != 1 || c.ByName[0].Errors != 2 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
 func TestWhatIsNotStraceIsAnError(t *testing.T) {
 	if c, err := readStrace(strings.NewReader("hello\nworld, (how) are you\n"), false, nil, nil); err == nil {
 		t.Errorf("got %+v", c)
