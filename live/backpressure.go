@@ -33,6 +33,7 @@ func (s *Stream) slow(p *Publisher, at uint32) bool {
 	if s.mayGoOn(at) {
 		return true
 	}
+	s.pace.held = true
 	timer := time.NewTimer(checkEvery)
 	defer timer.Stop()
 	for !s.mayGoOn(at) {

@@ -34,3 +34,40 @@ func TestPace(t *testing.T) {
 		t.Error("a file is not too fast")
 	}
 }
+
+// A publisher that begins with what was there already is in real time soon after; one that waits
+// for viewers, or goes on to get further ahead, is not.
+func TestPaceOfOneThatBeganWithABacklog(t *testing.T) {
+	const most = time.Second
+	for _, c := range []struct {
+		name  string
+		every time.Duration // of 40 ms each
+		held  bool
+		fast  bool
+	}{
+		{"in real time", 40 * time.Millisecond, false, false},
+		{"that waits", 40 * time.Millisecond, true, true},
+		{"that is 5 % faster", 38 * time.Millisecond, false, true},
+	} {
+		var p pace
+		at, clock := uint32(0), int64(0)
+		send := func(n int, every time.Duration) (fast bool) {
+			for range n {
+				at += 40
+				clock += int64(every)
+				fast = p.tooFast(at, clock, most)
+				p.held = p.held || c.held && fast
+			}
+			return fast
+		}
+		if send(125, time.Microsecond); !p.tooFast(at, clock, most) {
+			t.Errorf("%s: 5 s at once are not too fast", c.name)
+		}
+		if fast := send(125, c.every); fast != c.fast {
+			t.Errorf("%s: too fast after 5 s: %v", c.name, fast)
+		}
+		if fast := send(1000, c.every); fast != c.fast {
+			t.Errorf("%s: too fast after 45 s: %v", c.name, fast)
+		}
+	}
+}

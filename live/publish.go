@@ -117,6 +117,7 @@ func (s *Stream) publish(p *Publisher, f Frame, block bool) (after func(), err e
 	now, at := s.clock(), f.Time+s.times.own(k)
 	fast := s.watch(s.tooFast(at, k, now))
 	if fast && !block && !s.mayGoOn(at) {
+		s.pace.held = true
 		return nil, errMayBlock
 	}
 	if fast && block && !s.slow(p, at) {

@@ -281,12 +281,20 @@ func srtLossy(t *testing.T, to string, percent int, delay time.Duration) *srtPro
 	return srtLine(t, to, path, path)
 }
 
-// srtNarrow starts a proxy that carries so many bytes a second to the client, and loses what
-// would have to wait for longer than queue.
+// srtNarrow starts a proxy with a narrow path to the client.
 func srtNarrow(t *testing.T, to string, rate float64, queue time.Duration) *srtProxy {
 	t.Helper()
-	var free time.Time // when the line has sent all; one goroutine uses it
-	return srtLine(t, to, func(int) (time.Time, bool) { return time.Now(), true }, func(n int) (time.Time, bool) {
+	return srtLine(t, to, func(int) (time.Time, bool) { return time.Now(), true }, narrow(rate, queue))
+}
+
+// narrow is a path that carries so many bytes a second, and loses what would have to wait for
+// longer than queue.
+func narrow(rate float64, queue time.Duration) srtPath {
+	var mu sync.Mutex
+	var free time.Time // when the line has sent all
+	return func(n int) (time.Time, bool) {
+		mu.Lock()
+		defer mu.Unlock()
 		now := time.Now()
 		if free.Sub(now) > queue {
 			return now, false
@@ -297,7 +305,7 @@ func srtNarrow(t *testing.T, to string, rate float64, queue time.Duration) *srtP
 		const headers = 28 // of IP and UDP
 		free = free.Add(time.Duration(float64(n+headers) / rate * float64(time.Second)))
 		return free, true
-	})
+	}
 }
 
 // srtLine starts a proxy with a path to the server and one back. Handshakes are not lost.

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"os"
-	"slices"
 	"testing"
 	"time"
 
@@ -21,74 +20,36 @@ func TestWHEPOverASlowLine(t *testing.T) {
 	if os.Getenv("SLUICE_LONG") == "" {
 		t.Skip("set SLUICE_LONG: it takes 25 s, and a machine that stands still loses packets too")
 	}
-	const (
-		rounds = 25 * time.Second
-		lag    = 2 * time.Second
-	)
-	s := rtcServe(t, func(c *relayConfig) { c.times.Lag = lag })
+	const length = 25 * time.Second
+	s := rtcServe(t, func(c *relayConfig) { c.times.Lag = slowLag })
 	tags := flvtest.Clip(t)
-	size := 0
-	for _, g := range tags {
-		size += len(g.Payload)
-	}
-	end := tags[len(tags)-1].Time + 20
-	rate := float64(size) / (float64(end) / 1000)
+	rate := tagsRate(tags)
 	p := s.publishing(t, "/live/s.flv")
-	sent := make(chan struct{})
-	go func() {
-		defer close(sent)
-		begun := time.Now()
-		rtcRound(t, p, tags, func() bool { return time.Since(begun) < rounds })
-	}()
+	sent := p.rounds(t, tags, length)
 	s.streaming(t, "live/s")
-	sessions := func() []*session.Client {
-		return slices.DeleteFunc(s.host.Register.List(), func(c *session.Client) bool { return c.Role != session.RoleViewer })
-	}
 	address := s.Addresses()["webrtc"]
-	servers := []string{
-		srtNarrow(t, address, 0.5*rate, 300*time.Millisecond).address(),
-		srtNarrow(t, address, 1.5*rate, 300*time.Millisecond).address(),
-		newLossy(t, address, 4).address(),
+	lines := []struct {
+		name, server string
+		slow         bool
+		least        float64 // of the pictures can be decoded
+	}{
+		{"half of the stream", srtNarrow(t, address, 0.5*rate, 300*time.Millisecond).address(), true, 0.1},
+		{"1.5 of the stream", srtNarrow(t, address, 1.5*rate, 300*time.Millisecond).address(), false, 0.75},
+		{"4 % lost", newLossy(t, address, 4).address(), false, 0.75},
 	}
 	var viewers []*rtcClient
-	for i, server := range servers {
-		viewers = append(viewers, s.rtcWatch(t, "/live/s/whep", rtcOptions{server: server}))
-		relayEventually(t, "the viewer is there", func() bool { return len(sessions()) == i+1 })
+	for i, l := range lines {
+		viewers = append(viewers, s.rtcWatch(t, "/live/s/whep", rtcOptions{server: l.server}))
+		relayEventually(t, "the viewer is there", func() bool { return len(s.viewers()) == i+1 })
 	}
-	figures, late := make([]session.Figures, len(viewers)), make([]time.Duration, len(viewers))
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for over := false; !over; {
-		select {
-		case <-sent:
-			over = true
-		case <-tick.C:
-		}
-		for i, c := range sessions() {
-			figures[i] = c.Figures()
-			late[i] = max(late[i], figures[i].Lag)
-		}
-	}
-	all, keys := sumsOf(t, tags, true), map[string]bool{}
-	for _, g := range tags {
-		if h, err := flv.ParseVideo([]byte(g.Payload)); g.Type == flv.TagVideo && err == nil && h.Key() && !h.Config() {
-			keys[sumsOf(t, []flvtest.Tag{g}, true)[0]] = true
-		}
-	}
-	want := int(float64(len(all)) * float64(rounds) / float64(time.Duration(end)*time.Millisecond))
+	list := s.watchViewers(sent)
+	all := sumsOf(t, tags, true)
+	want := int(float64(len(all)) * float64(length) / float64(tagsLength(tags)))
 	for i, v := range viewers {
-		whole, at, good := v.got(true), -2, 0 // pictures, and those that can be decoded
-		for _, sum := range whole {
-			n := slices.Index(all, sum)
-			if keys[sum] || n == at+1 || n == 0 {
-				at = n
-				good++
-			}
-		}
-		t.Logf("viewer %d: %+v, at most %v behind; of %d pictures %d are whole and %d can be decoded", i, figures[i], late[i], want, len(whole), good)
-		if slow := i == 0; (figures[i].Jumps > 0) != slow || (figures[i].Dropped > 0) != slow || good < want/6 || !slow && good < want*3/4 || late[i] > lag {
-			t.Errorf("viewer %d: %+v", i, figures[i])
-		}
+		l, whole := lines[i], v.got(true)
+		good := decodable(t, tags, all, whole)
+		t.Logf("%s: %+v; of %d pictures %d are whole and %d can be decoded", l.name, list[i], want, len(whole), good)
+		list[i].judge(t, l.name, l.slow, good, l.least*float64(want))
 	}
 	p.Close()
 }

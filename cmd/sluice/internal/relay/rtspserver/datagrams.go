@@ -1,6 +1,7 @@
 package rtspserver
 
 import (
+	"encoding/binary"
 	"net"
 	"net/netip"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpfeed"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/udpline"
 	"github.com/sluice-go/sluice/rtsp"
 )
 
@@ -21,21 +23,25 @@ type datagrams struct {
 	began time.Time
 	last  atomic.Int64 // when a report came, in ns since began
 
+	line     *udpline.Line
+	numbers  [2]numbers    // by track
+	pictures int           // the channel for their RTP; -1 without
+	source   atomic.Uint32 // of their packets; 0 before the first
+
 	cutter  rtpfeed.Cutter
-	burst   int // bytes since the latest pause
 	closing sync.Once
 	closed  chan struct{}
 }
 
-const (
-	// burstBytes are sent at once, then comes a pause: a viewer begins with a group of
-	// pictures, and the peer's socket, where 200 KiB are usual, must not overflow.
-	burstBytes = 32 << 10
-	burstPause = 2 * time.Millisecond
-)
+// lineOptions are 16 MB/s at the most: the peer's socket, where 200 KiB are usual, must not
+// overflow. What is lost is not sent again.
+var lineOptions = udpline.Options{Bears: 0.01, Burst: 32 << 10, Pause: 2 * time.Millisecond}
 
 // track says where a track is sent. channel is that for RTP.
-func (d *datagrams) track(channel int, to *rtsp.Pair) {
+func (d *datagrams) track(channel int, video bool, to *rtsp.Pair) {
+	if video {
+		d.pictures = channel
+	}
 	d.ports.forget(d.to[channel+1], d) // of an earlier SETUP
 	d.to[channel] = netip.AddrPortFrom(d.peer, uint16(to.First))
 	d.to[channel+1] = netip.AddrPortFrom(d.peer, uint16(to.Last))
@@ -69,21 +75,19 @@ func (d *datagrams) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// send sends one packet.
+// send sends one packet, borrowed until it returns.
 func (d *datagrams) send(channel int, packet []byte) {
 	if channel >= len(d.to) || !d.to[channel].IsValid() {
 		return
 	}
-	d.ports.send(channel%2, packet, d.to[channel])
-	if d.burst += len(packet); d.burst >= burstBytes {
-		d.burst = 0
-		pause := time.NewTimer(burstPause)
-		defer pause.Stop()
-		select {
-		case <-pause.C:
-		case <-d.closed:
+	if channel%2 == 0 && len(packet) >= headerLen {
+		if channel == d.pictures {
+			d.source.Store(binary.BigEndian.Uint32(packet[8:]))
 		}
+		packet = d.numbers[channel/2].renumber(packet)
 	}
+	d.ports.send(channel%2, packet, d.to[channel])
+	d.line.Pace(len(packet), d.closed)
 }
 
 // Close ends the viewer's writes.
@@ -109,10 +113,17 @@ func (d *datagrams) SetDeadline(time.Time) error      { return nil }
 func (d *datagrams) SetReadDeadline(time.Time) error  { return nil }
 func (d *datagrams) SetWriteDeadline(time.Time) error { return nil }
 
-// hearRTCP takes a viewer's report, borrowed.
-func (d *datagrams) hearRTCP([]byte, time.Time) { d.last.Store(int64(time.Since(d.began))) }
+// hearRTCP takes a viewer's reports, borrowed. It does not block.
+func (d *datagrams) hearRTCP(p []byte, now time.Time) {
+	d.last.Store(int64(now.Sub(d.began)))
+	if source := d.source.Load(); source != 0 {
+		for r := range reports(p, source) {
+			d.line.Hear(r, now)
+		}
+	}
+}
 
 // viewer returns a viewer's sending side.
 func (p *ports) viewer(peer netip.Addr) *datagrams {
-	return &datagrams{ports: p, peer: peer, began: time.Now(), closed: make(chan struct{})}
+	return &datagrams{ports: p, peer: peer, began: time.Now(), line: udpline.New(lineOptions), pictures: -1, closed: make(chan struct{})}
 }

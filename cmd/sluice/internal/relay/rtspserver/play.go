@@ -146,7 +146,7 @@ func (x *peer) transport(list []rtsp.Transport, track int) (rtsp.Transport, bool
 			if p.udp == nil {
 				p.udp = x.server.ports.viewer(x.udp)
 			}
-			p.udp.track(number, t.ClientPort)
+			p.udp.track(number, p.formats[track].Video, t.ClientPort)
 			answer.ClientPort, answer.ServerPort = t.ClientPort, x.server.ports.pair()
 			return answer, true
 		}

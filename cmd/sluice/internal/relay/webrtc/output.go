@@ -13,6 +13,7 @@ import (
 	pion "github.com/pion/webrtc/v4"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpfeed"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/udpline"
 )
 
 // output is a viewer as a connection for the live.Writer: it takes the packets of a
@@ -21,17 +22,18 @@ type output struct {
 	peer   *peer
 	tracks [2]*track // by channel: pictures, sound; nil: not sent
 	cutter rtpfeed.Cutter
-	line   line
-	burst  int // bytes since the latest pause
+	line   *udpline.Line
 }
 
 const (
-	// burstBytes are sent at once, then comes a pause: a viewer begins with a group of
-	// pictures, which at 6 MB/s neither the socket's buffer nor a home's line loses.
-	burstBytes = 24 << 10
-	burstPause = 4 * time.Millisecond
-	headerLen  = 12 // of RTP (RFC 3550, section 5.1), without extensions, as packets are made
+	headerLen = 12 // of RTP (RFC 3550, section 5.1), without extensions, as packets are made
+	// cipherLen is what belongs to the encryption of a packet.
+	cipherLen = 10
 )
+
+// lineOptions are 6 MB/s at the most, which a home's line carries; some packets may be lost, for
+// viewers ask for them again.
+var lineOptions = udpline.Options{Bears: 0.05, Burst: 24 << 10, Pause: 4 * time.Millisecond}
 
 // channels of the tracks in a feed.
 const (
@@ -51,7 +53,7 @@ func (o *output) Write(p []byte) (int, error) {
 			} else {
 				o.report(t, packet)
 			}
-			o.pace(len(packet))
+			o.line.Pace(len(packet)+cipherLen, o.peer.done)
 		}
 		return !over
 	})
@@ -59,23 +61,6 @@ func (o *output) Write(p []byte) (int, error) {
 		return 0, o.peer.reason // the viewer may end by this before finish is called
 	}
 	return len(p), nil
-}
-
-// pace pauses now and then while more comes than is usual, or than the line carries.
-func (o *output) pace(n int) {
-	wait := o.line.send(n, time.Now())
-	if o.burst += n; o.burst >= burstBytes {
-		o.burst, wait = 0, max(wait, burstPause)
-	}
-	if wait == 0 {
-		return
-	}
-	pause := time.NewTimer(wait)
-	defer pause.Stop()
-	select {
-	case <-pause.C:
-	case <-o.peer.done:
-	}
 }
 
 // report sends a sender report, with the viewer's name of the track.
@@ -116,7 +101,7 @@ type track struct {
 	chosen offered
 	kept   *rtpfeed.Kept // nil: nothing is sent again
 	stream string
-	line   *line
+	line   *udpline.Line
 
 	ssrc, again pion.SSRC // of the track, and of what is sent again
 	writer      pion.TrackLocalWriter
@@ -207,7 +192,7 @@ func (t *track) sendAgain(number uint16, now time.Time) bool {
 	if !ok || len(t.buf) < room+headerLen {
 		return true
 	}
-	if !t.line.repair(len(t.buf), now) {
+	if !t.line.Repair(len(t.buf)+cipherLen, now) {
 		return false
 	}
 	t.budget--
@@ -259,7 +244,9 @@ func (t *track) hear(s *pion.RTPSender, lost func()) {
 
 // hearLosses takes reports, of which only those on pictures count: sound is a small part.
 func (t *track) hearLosses(list []rtcp.ReceptionReport, now time.Time) {
-	if t.chosen.Video {
-		t.line.hear(list, uint32(t.ssrc), now)
+	for i := range list {
+		if r := &list[i]; t.chosen.Video && r.SSRC == uint32(t.ssrc) {
+			t.line.Hear(udpline.Report{Highest: r.LastSequenceNumber, Lost: r.FractionLost}, now)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpfeed"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/udpline"
 	"github.com/sluice-go/sluice/live"
 )
 
@@ -106,9 +107,9 @@ func (v *viewing) start(ctx context.Context, s *Server, info session.Info, o *of
 		}
 		return Answer{}, err
 	}
-	v.out = &output{peer: v.peer}
+	v.out = &output{peer: v.peer, line: udpline.New(lineOptions)}
 	for _, c := range chosen {
-		t := &track{chosen: c, stream: "sluice", line: &v.out.line, filled: time.Now(), budget: repairRate}
+		t := &track{chosen: c, stream: "sluice", line: v.out.line, filled: time.Now(), budget: repairRate}
 		t.numbers.video, t.numbers.newest = c.Video, func() uint32 { return v.feed.Newest(c.Video) }
 		if c.Video {
 			t.kept = v.feed.Kept()
