@@ -28,7 +28,7 @@ func (x *explorer) sends(in ssa.Instruction, v ssa.Value, s *state) bool {
 		s.status, s.at = Given, in
 	case r == viewOf || r == isIt && x.src.Kind == Pool:
 		x.touch(in, v, s)
-		if isBytes(v.Type()) {
+		if showsBytes(v, s) {
 			x.lendsTo(in, s)
 		}
 	}

@@ -3,6 +3,7 @@ package flow
 import (
 	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -56,6 +57,9 @@ func (x *explorer) assert(in *ssa.TypeAssert, s *state) {
 // slice cuts a slice: a part of a view is a view.
 func (x *explorer) slice(in *ssa.Slice, s *state) {
 	if _, ok := in.X.Type().Underlying().(*types.Pointer); !ok {
+		if s.status == Given && behind(s.at, in) {
+			return
+		}
 		x.same(in, in.X, s)
 		if isZero(in.High) { // list[:0] has no elements
 			for h := range s.holders {
@@ -75,6 +79,22 @@ func (x *explorer) slice(in *ssa.Slice, s *state) {
 			s.holders[holder{Place{in, rest}, false}] = r
 		}
 	}
+}
+
+// behind reports whether rest is what lies behind the part that call was given, as in
+// Feed(p[:n]) and p[n:].
+func behind(call ssa.Instruction, rest *ssa.Slice) bool {
+	c, ok := call.(ssa.CallInstruction)
+	return ok && rest.Low != nil && slices.ContainsFunc(operands(c.Common()), func(v ssa.Value) bool {
+		part, ok := v.(*ssa.Slice)
+		return ok && part.X == rest.X && part.High != nil && sameNumber(part.High, rest.Low)
+	})
+}
+
+func sameNumber(a, b ssa.Value) bool {
+	x, ok := a.(*ssa.Const)
+	y, both := b.(*ssa.Const)
+	return a == b || ok && both && x.Int64() == y.Int64()
 }
 
 func isZero(v ssa.Value) bool {

@@ -43,6 +43,11 @@ func (f *finder) origin(v ssa.Value, n int) {
 	case *ssa.TypeAssert:
 		f.origin(v.X, n-1)
 	case *ssa.Slice:
+		if alloc, ok := v.X.(*ssa.Alloc); ok && alloc.Comment == "makeslice" {
+			src.Start, src.Text = v, "make" // of a constant size
+			f.add(src)
+			return
+		}
 		f.origin(v.X, n-1)
 	case *ssa.Phi:
 		for _, e := range v.Edges {

@@ -198,10 +198,31 @@ func (x *explorer) noteView(in ssa.Instruction, p Place, h holder, s *state) {
 	v := storedValue(in)
 	switch p.Root.(type) {
 	case *ssa.Parameter, *ssa.Global:
-		if v != nil && isBytes(v.Type()) {
+		if v != nil && showsBytes(v, s) {
 			s.stored[h] = in
 		}
 	}
+}
+
+// showsBytes reports whether v is bytes of the resource, or a struct, or a pointer to one
+// of the function's own, with such bytes in a field.
+func showsBytes(v ssa.Value, s *state) bool {
+	if isBytes(v.Type()) {
+		return true
+	}
+	for h, r := range s.holders {
+		if r != viewOf || h.Root != v || h.Path == "" {
+			continue
+		}
+		path := h.Path
+		if h.cell {
+			path = "*" + path
+		}
+		if t := typeAt(v.Type(), path); t != nil && isBytes(t) {
+			return true
+		}
+	}
+	return false
 }
 
 func storedValue(in ssa.Instruction) ssa.Value {

@@ -62,6 +62,66 @@ func eachPath(r *sluice.BufReader) (err error) {
 	return nil
 }
 
+type carried struct {
+	b     mem.Buf
+	topic []byte
+}
+
+func carries(r *sluice.BufReader, out chan<- carried) error {
+	b, err := r.ReadBuf(16)
+	if err != nil {
+		return err
+	}
+	out <- carried{b, b.Bytes()[:4]}
+	return nil
+}
+
+func copies(r *sluice.BufReader, out chan<- *carried) error {
+	b, err := r.ReadBuf(16)
+	if err != nil {
+		return err
+	}
+	out <- &carried{topic: bytes.Clone(b.Bytes())}
+	b.Release()
+	return nil
+}
+
+func rewrapped(b mem.Buf) mem.Buf {
+	return mem.Wrap(b.Bytes()[4:], func() { b.Release() })
+}
+
+func fresh(r *sluice.BufReader, c net.Conn) error {
+	for {
+		p := make([]byte, 4096)
+		n, err := c.Read(p)
+		if err != nil {
+			return err
+		}
+		if err := r.Feed(p[:n]); err != nil {
+			return err
+		}
+	}
+}
+
+func fedInParts(r *sluice.BufReader, p []byte) error {
+	for len(p) > 0 {
+		n := min(len(p), 100)
+		if err := r.Feed(p[:n:n]); err != nil {
+			return err
+		}
+		p = p[n:]
+	}
+	return nil
+}
+
+func fedInTwo(r *sluice.BufReader) error {
+	p := make([]byte, 4096)
+	if err := r.Feed(p[:10]); err != nil {
+		return err
+	}
+	return r.Feed(p[10:])
+}
+
 func timeouts(r *sluice.BufReader, list []mem.Buf) []mem.Buf {
 	for {
 		b, err := r.ReadBuf(16)

@@ -210,3 +210,58 @@ func ifAsked(w *sluice.BufWriter, b mem.Buf, asked, sends bool) error {
 	}
 	return nil
 }
+
+func fedAgain(r *sluice.BufReader, c net.Conn) error {
+	p := make([]byte, 4096)
+	for {
+		n, err := c.Read(p) // want `used after it was transferred`
+		if err != nil {
+			return err
+		}
+		if err := r.Feed(p[:n]); err != nil {
+			return err
+		}
+	}
+}
+
+func fedAcross(r *sluice.BufReader, p []byte) error {
+	if err := r.Feed(p[:10]); err != nil {
+		return err
+	}
+	return r.Feed(p[5:]) // want `used after it was transferred`
+}
+
+type parsed struct{ topic, body []byte }
+
+func parts(r *sluice.BufReader, out chan<- parsed) error {
+	b, err := r.ReadBuf(100)
+	if err != nil {
+		return err
+	}
+	defer b.Release()
+	p := b.Bytes()
+	out <- parsed{p[:2], p[2:]} // want `stored in a channel`
+	return nil
+}
+
+func partsBehind(r *sluice.BufReader, out chan<- *parsed) error {
+	b, err := r.ReadBuf(100)
+	if err != nil {
+		return err
+	}
+	out <- &parsed{topic: b.Bytes()} // want `stored in a channel`
+	b.Release()
+	return nil
+}
+
+type lastOf struct{ parsed parsed }
+
+func (l *lastOf) parts(r *sluice.BufReader) error {
+	b, err := r.ReadBuf(100)
+	if err != nil {
+		return err
+	}
+	defer b.Release()
+	l.parsed = parsed{body: b.Bytes()[2:]} // want `stored in the field`
+	return nil
+}
