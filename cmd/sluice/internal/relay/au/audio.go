@@ -1,6 +1,9 @@
 package au
 
 import (
+	"encoding/binary"
+	"math/bits"
+
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/ac3"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/mpeg1audio"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/opus"
@@ -70,8 +73,33 @@ func (c *Config) Samples(frame []byte) int {
 		return int(opus.PacketDuration2(frame)) // in samples of 48 kHz
 	case flv.CodecALaw, flv.CodecMuLaw:
 		return len(frame) / max(c.Channels, 1)
+	case flv.CodecFLAC:
+		return flacSamples(frame)
 	}
 	return c.FrameLen
+}
+
+// flacSamples returns the samples of each channel that the header of a frame of FLAC says
+// (RFC 9639, section 9.1); 0 for none.
+func flacSamples(p []byte) int {
+	const coded = 4 // where the number of the frame is: as many bytes as its first one begins with ones, or one
+	if len(p) <= coded {
+		return 0
+	}
+	behind := p[min(coded+max(bits.LeadingZeros8(^p[coded]), 1), len(p)):]
+	switch n := p[2] >> 4; {
+	case n == 1:
+		return 192
+	case n >= 8:
+		return 256 << (n - 8)
+	case n >= 2 && n <= 5:
+		return 576 << (n - 2)
+	case n == 6 && len(behind) >= 1:
+		return int(behind[0]) + 1
+	case n == 7 && len(behind) >= 2:
+		return int(binary.BigEndian.Uint16(behind)) + 1
+	}
+	return 0
 }
 
 // NewAACConfig makes a configuration from an AudioSpecificConfig, which is copied.

@@ -15,7 +15,7 @@ type forms [2]struct {
 
 func (f *forms) have(kind int, c *au.Config) bool {
 	if one := &f[kind]; one.of != c {
-		one.of, one.have = c, hasForm(c)
+		one.of, one.have = c, hasForm(kind, c)
 	}
 	return f[kind].have
 }

@@ -105,11 +105,11 @@ func (m *muxer) tracks(ctx context.Context) (video, audio *au.Config, err error)
 		return nil, nil, err
 	}
 	var out []string
-	for _, c := range []**au.Config{&video, &audio} {
+	for kind, c := range []**au.Config{&video, &audio} {
 		if *c == nil {
 			continue
 		}
-		if !hasForm(*c) {
+		if !hasForm(kind, *c) {
 			out = append(out, (*c).Codec.String())
 			*c = nil
 		}

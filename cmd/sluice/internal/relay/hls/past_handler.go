@@ -191,10 +191,11 @@ func (p *past) describe() (row variant, err error) {
 	}
 	var names []string
 	for _, t := range tracks {
-		if !carries(t.Config.Codec) {
+		name := codecName(t.Config)
+		if name == "" {
 			return row, fmt.Errorf("%w: HLS does not carry %v, which is in the recording", session.ErrNotFound, t.Config.Codec)
 		}
-		names = append(names, codecName(t.Config))
+		names = append(names, name)
 		if c, err := flv.ParseVideoConfig(t.Config.Codec, t.Config.Record); t.Video && err == nil {
 			row.width, row.height = c.Width, c.Height
 		}

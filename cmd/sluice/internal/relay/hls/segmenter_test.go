@@ -522,40 +522,6 @@ func TestAStreamThatBeginsAtTheWrap(t *testing.T) {
 	}
 }
 
-// What the library cannot write is no track, whatever the codec is.
-func TestConfigurationsWithoutAForm(t *testing.T) {
-	units, _ := clip(t)
-	video, audio := configsOf(units)
-	channels, err := au.NewAACConfig([]byte{0x12, 0x00}) // they stand among the frames
-	if err != nil {
-		t.Fatal(err)
-	}
-	broken := *video
-	broken.Sets = [][]byte{{0x67, 0x64, 0, 0x0d, 0xff, 0xff}, {0x68, 0xcb, 0x83}}
-	// That of SVT-AV1, with display delays.
-	svt, err := au.NewAV1Config([]byte{0x0a, 0x0b, 2, 0, 0, 5, 0x21, 0xe7, 0xf6, 0x62, 0x57, 0xc8, 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]struct {
-		config *au.Config
-		want   bool
-	}{
-		"pictures":                       {video, true},
-		"AV1":                            {svt, true},
-		"sound":                          {audio, true},
-		"Opus":                           {au.NewOpusConfig(2), true},
-		"Opus of six channels":           {au.NewOpusConfig(6), false},
-		"G.711":                          {au.NewPlainConfig(flv.CodecALaw, 8000, 1), false},
-		"AAC with channels among frames": {channels, false},
-		"a broken parameter set":         {&broken, false},
-	} {
-		if got := hasForm(c.config); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
 // Of a stream whose times stand still no segment has an end: that is found out, and does not
 // take memory without a limit.
 func TestTimesThatStandStill(t *testing.T) {

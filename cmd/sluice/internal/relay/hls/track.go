@@ -6,10 +6,8 @@ import (
 	"math/bits"
 	"strings"
 
-	"github.com/bluenviron/mediacommon/v2/pkg/codecs/mpeg4audio"
 	"github.com/bluenviron/mediacommon/v2/pkg/formats/fmp4"
 	"github.com/bluenviron/mediacommon/v2/pkg/formats/fmp4/seekablebuffer"
-	"github.com/bluenviron/mediacommon/v2/pkg/formats/mp4/codecs"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/mp4"
@@ -21,10 +19,11 @@ import (
 const videoScale = 90000
 
 // carries reports whether HLS has a form for a codec (rfc8216bis, section 3.1.2; Apple's
-// HLS authoring specification; AV1 and Opus as browsers take them in fragmented MP4).
+// HLS authoring specification; AV1, Opus and FLAC as browsers take them in fragmented MP4). MP3
+// and AC-3 have one that Chromium does not take: it would play no pictures beside them.
 func carries(codec flv.FourCC) bool {
 	switch codec {
-	case flv.CodecAVC, flv.CodecHEVC, flv.CodecAV1, flv.CodecAAC, flv.CodecOpus:
+	case flv.CodecAVC, flv.CodecHEVC, flv.CodecAV1, flv.CodecAAC, flv.CodecOpus, flv.CodecFLAC:
 		return true
 	}
 	return false
@@ -36,42 +35,6 @@ func scaleOf(video bool, c *au.Config) int64 {
 		return videoScale
 	}
 	return int64(c.Rate)
-}
-
-// sampleEntry returns what an initialization says of a track.
-func sampleEntry(c *au.Config) (codecs.Codec, error) {
-	set := func(kind int) []byte {
-		for _, s := range c.Sets {
-			if au.NALType(c.Codec, s) == kind {
-				return s
-			}
-		}
-		return nil
-	}
-	switch c.Codec {
-	case flv.CodecAVC:
-		return &codecs.H264{SPS: set(7), PPS: set(8)}, nil
-	case flv.CodecHEVC:
-		return &codecs.H265{VPS: set(32), SPS: set(33), PPS: set(34)}, nil
-	case flv.CodecAV1:
-		plain, err := c.PlainSequence()
-		if err != nil {
-			return nil, err
-		}
-		return &codecs.AV1{SequenceHeader: plain}, nil
-	case flv.CodecAAC:
-		var a mpeg4audio.AudioSpecificConfig
-		if err := a.Unmarshal(c.Record); err != nil {
-			return nil, fmt.Errorf("%w: AAC configuration: %w", au.ErrSyntax, err)
-		}
-		return &codecs.MPEG4Audio{Config: a}, nil
-	case flv.CodecOpus:
-		if c.Channels > mp4.MaxOpusChannels {
-			return nil, fmt.Errorf("%w: Opus of %d channels", au.ErrCodec, c.Channels)
-		}
-		return &codecs.Opus{ChannelCount: max(c.Channels, 1)}, nil
-	}
-	return nil, fmt.Errorf("%w: %v", au.ErrCodec, c.Codec)
 }
 
 // An initialization is the head of a movie whose fragments follow, and what playlists say
@@ -93,7 +56,7 @@ func newInitialization(video, audio *au.Config) (initialization, error) {
 		if c == nil {
 			continue
 		}
-		entry, err := sampleEntry(c)
+		entry, err := mp4.SampleEntry(c)
 		if err != nil {
 			return in, err
 		}
@@ -113,22 +76,20 @@ func newInitialization(video, audio *au.Config) (initialization, error) {
 	return in, nil
 }
 
-// hasForm reports whether there can be a track with a configuration.
-func hasForm(c *au.Config) bool {
-	if len(c.Record) == 0 || !carries(c.Codec) {
+// hasForm reports whether there can be a track of a kind, 0 pictures, 1 sound, with a configuration.
+func hasForm(kind int, c *au.Config) bool {
+	if !carries(c.Codec) || len(c.Record) == 0 || kind == 1 && silence(c) == nil {
 		return false
 	}
-	video, audio := c, (*au.Config)(nil)
-	if c.Rate > 0 {
-		video, audio = audio, video
-	}
+	var both [2]*au.Config
+	both[kind] = c
 	// The library looks at some parameters only when it writes them.
-	_, err := newInitialization(video, audio)
+	_, err := newInitialization(both[0], both[1])
 	return err == nil
 }
 
 // codecName returns a codec's name for CODECS (RFC 6381), from its record, which has
-// been parsed.
+// been parsed; "" for a codec that no playlist has.
 func codecName(c *au.Config) string {
 	r := c.Record
 	switch c.Codec {
@@ -152,8 +113,16 @@ func codecName(c *au.Config) string {
 			kind = 32 + int(r[0]&7)<<3 + int(r[1]>>5)
 		}
 		return fmt.Sprintf("mp4a.40.%d", kind)
+	case flv.CodecMP3:
+		return "mp4a.6B" // as package mp4 has it (ISO/IEC 14496-1, table 5)
+	case flv.CodecFLAC:
+		return "fLaC"
+	case flv.CodecOpus:
+		return "opus"
+	case flv.CodecAC3:
+		return "ac-3"
 	}
-	return "opus"
+	return ""
 }
 
 // hevcName is the name of HEVC (ISO/IEC 14496-15, annex E.3).

@@ -35,9 +35,9 @@ type Track struct {
 	codec codecs.Codec
 }
 
-// MaxOpusChannels is how many channels Opus has at most: the library does not write how
+// maxOpusChannels is how many channels Opus has at most: the library does not write how
 // more of them are mapped to streams (RFC 7845, section 5.1.1).
-const MaxOpusChannels = 2
+const maxOpusChannels = 2
 
 // videoScale is a multiple of the milliseconds that streams have.
 const videoScale = 90_000
@@ -55,33 +55,15 @@ func NewTrack(id uint32, u *au.Unit) (Track, error) {
 	}
 	var err error
 	switch u.Codec {
-	case flv.CodecAVC:
-		t.codec, err = avcCodec(c)
-	case flv.CodecHEVC:
-		t.codec, err = hevcCodec(c)
-	case flv.CodecAV1:
-		var plain []byte
-		plain, err = c.PlainSequence()
-		t.codec = &codecs.AV1{SequenceHeader: plain}
 	case flv.CodecVP9:
 		t.codec, err = vp9Codec(u.Parts[0])
-	case flv.CodecAAC:
-		var a mpeg4audio.AudioSpecificConfig
-		err = a.Unmarshal(c.Record)
-		t.codec = &codecs.MPEG4Audio{Config: a}
-	case flv.CodecOpus:
-		if c.Channels > MaxOpusChannels {
-			return t, fmt.Errorf("%w: %v of %d channels", ErrCodec, u.Codec, c.Channels)
-		}
-		t.codec = &codecs.Opus{ChannelCount: c.Channels}
-	case flv.CodecMP3:
-		t.codec = &codecs.MPEG1Audio{SampleRate: c.Rate, ChannelCount: c.Channels}
 	case flv.CodecAC3:
 		t.codec, err = ac3Codec(c, u.Parts[0])
-	case flv.CodecFLAC:
-		t.codec, err = flacCodec(c)
 	default:
-		return t, fmt.Errorf("%w: %v", ErrCodec, u.Codec)
+		t.codec, err = SampleEntry(c)
+	}
+	if errors.Is(err, ErrCodec) {
+		return t, err
 	}
 	if err == nil && t.Scale == 0 {
 		err = errors.New("no sample rate")
@@ -94,6 +76,34 @@ func NewTrack(id uint32, u *au.Unit) (Track, error) {
 		return t, fmt.Errorf("%w: %v: %w", ErrSyntax, u.Codec, err)
 	}
 	return t, nil
+}
+
+// SampleEntry returns what a header says of a track whose frames need not be looked at: of all
+// codecs that NewTrack takes but VP9 and AC-3. An error matches ErrCodec, or is of the parameters.
+func SampleEntry(c *au.Config) (codecs.Codec, error) {
+	switch c.Codec {
+	case flv.CodecAVC:
+		return avcCodec(c)
+	case flv.CodecHEVC:
+		return hevcCodec(c)
+	case flv.CodecAV1:
+		plain, err := c.PlainSequence()
+		return &codecs.AV1{SequenceHeader: plain}, err
+	case flv.CodecAAC:
+		var a mpeg4audio.AudioSpecificConfig
+		err := a.Unmarshal(c.Record)
+		return &codecs.MPEG4Audio{Config: a}, err
+	case flv.CodecOpus:
+		if c.Channels > maxOpusChannels {
+			return nil, fmt.Errorf("%w: %v of %d channels", ErrCodec, c.Codec, c.Channels)
+		}
+		return &codecs.Opus{ChannelCount: max(c.Channels, 1)}, nil
+	case flv.CodecMP3:
+		return &codecs.MPEG1Audio{SampleRate: c.Rate, ChannelCount: c.Channels}, nil
+	case flv.CodecFLAC:
+		return flacCodec(c)
+	}
+	return nil, fmt.Errorf("%w: %v", ErrCodec, c.Codec)
 }
 
 func avcCodec(c *au.Config) (codecs.Codec, error) {

@@ -37,7 +37,7 @@ func carried(way, codec string) bool {
 	case "WHIP", "WHEP":
 		return rtcNames[codec] != ""
 	case "HLS", "LL-HLS":
-		return slices.Contains([]string{"h264", "hevc", "av1", "aac", "opus"}, codec)
+		return slices.Contains([]string{"h264", "hevc", "av1", "aac", "opus", "flac"}, codec)
 	case "SRT":
 		return slices.Contains([]string{"h264", "hevc", "aac", "opus", "mp3", "ac3"}, codec)
 	}
