@@ -162,11 +162,8 @@ func collect(ctx context.Context, t evidence.Target, each time.Duration, progres
 }
 
 func flameLine(path string) string {
-	switch path {
-	case "":
-		return "flame graphs: again with --json FILE, then lab report FILE -o report.html"
-	case "-":
-		path = "FILE"
+	if path == "" || path == "-" {
+		return "flame graphs: with --json FILE, then lab report FILE -o report.html"
 	}
 	return fmt.Sprintf("flame graphs: lab report %s -o report.html", path)
 }

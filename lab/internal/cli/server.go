@@ -78,10 +78,7 @@ func (a App) serve(name string, f *serverFlags, run func(ctx context.Context, st
 }
 
 func listening(at net.Addr) string {
-	if at.Network() == "unix" {
-		return "listening on unix:" + at.String() + "\n"
-	}
-	return "listening on " + at.String() + "\n"
+	return "listening on " + map[string]string{"unix": "unix:"}[at.Network()] + at.String() + "\n"
 }
 
 const echoText = `echo sends back what it receives, over TCP or, with the address unix:PATH, over a

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/load"
@@ -141,6 +142,34 @@ func TestLoadsAreCompared(t *testing.T) {
 	c := mustCompare(t, old, opened(t, "new", loadFixture(1, 1, 7)), Options{})
 	if ch := change(t, c, "load", "CPU/request of the target"); ch.Ratio != nil || ch.Verdict != "~" || ch.row().Cells[4].Text != "1.00" {
 		t.Errorf("%+v", ch)
+	}
+}
+
+// Tails of a run whose machine was busy with something else are not the target's.
+func TestTailsOfABusyMachineAreUndecided(t *testing.T) {
+	run := func(tail float64, queued time.Duration) *Result {
+		r := loadFixture(1, tail, 1)
+		r.Latency.P50, r.Generator.Queued = 90*time.Microsecond, &queued
+		return opened(t, "r", r)
+	}
+	const quiet, busy = time.Second, 6 * time.Second // of 30
+	for _, c := range []struct {
+		name            string
+		earlier, later  *Result
+		p99             Verdict
+		worse, improved int
+	}{
+		{"quiet", run(1, quiet), run(4, quiet), Worse, 2, 0},
+		{"busier", run(1, quiet), run(4, busy), Unsure, 0, 0},
+		{"busy as before", run(1, busy), run(4, busy), Worse, 2, 0},
+		{"was busier", run(4, busy), run(1, quiet), Unsure, 0, 0},
+		{"busier and faster", run(4, quiet), run(1, busy), Better, 0, 2},
+	} {
+		got := mustCompare(t, c.earlier, c.later, Options{})
+		ch := change(t, got, "load", "P99")
+		if ch.Verdict != c.p99 || (ch.Doubt != "") != (c.p99 == Unsure) || got.Regressions != c.worse || got.Better < c.improved {
+			t.Errorf("%s: %+v, %d worse, %d better", c.name, ch, got.Regressions, got.Better)
+		}
 	}
 }
 
@@ -283,7 +312,7 @@ func TestUndecidedRowsAreCounted(t *testing.T) {
 			undecided++
 		}
 	}
-	if text := last(c); undecided == 0 || !strings.Contains(text, fmt.Sprintf("~; %d undecided, with too few values", undecided)) {
+	if text := last(c); undecided == 0 || !strings.Contains(text, fmt.Sprintf("~; %d undecided", undecided)) || !strings.Contains(text, "too few values") {
 		t.Errorf("%d are undecided:\n%s", undecided, text)
 	}
 	whole := mustCompare(t, opened(t, "old.json", loadFixture(1, 1, 1)), opened(t, "new.json", loadFixture(1, 1, 1)), Options{})

@@ -31,6 +31,7 @@ type Sample struct {
 	Least   float64 `json:"-"` // the least difference that counts, where it is not the kind's
 	Windows bool    `json:"-"` // a single value may stand out: something happened in one window
 	Whole   float64 `json:"-"` // the figure of the whole run, where that is not the values' median; 0 for none
+	Crowded float64 `json:"-"` // how many seconds of each the generator waited for a processor, where that is in the figure; 0 not known
 	Floor   float64 `json:"-"` // it is worse from here on, and at floorTimes what it was; 0 for other figures
 }
 
@@ -145,9 +146,13 @@ func loadGroup(r *load.Result) Group {
 		}
 		last = s.At
 	}
+	crowded := 0.0
+	if q := r.Generator.Queued; q != nil && r.Measured > 0 {
+		crowded = q.Seconds() / r.Measured.Seconds()
+	}
 	g.Samples = append(g.Samples,
 		Sample{Figure: "throughput", Unit: "B/s", Values: rate, More: true, Role: Shown},
-		Sample{Figure: "requests", Unit: "req/s", Values: requests, More: true, Role: Judged, Windows: true, Least: leastRate(&r.Plan)})
+		Sample{Figure: "requests", Unit: "req/s", Values: requests, More: true, Role: Judged, Windows: true, Least: leastRate(&r.Plan), Crowded: crowded})
 	if d := r.Latency; d != nil && d.Count > 0 {
 		for _, q := range []struct {
 			figure, unit string
@@ -159,6 +164,9 @@ func loadGroup(r *load.Result) Group {
 			{"P99.9", "p99.9-ns", d.P999, func(w load.DueWindow) time.Duration { return w.P999 }},
 		} {
 			s := Sample{Figure: q.figure, Unit: q.unit, Role: Judged, Windows: true, Least: leastLatency, Whole: float64(q.whole)}
+			if q.whole > d.P50 {
+				s.Crowded = crowded
+			}
 			for _, w := range r.Due {
 				s.Values = append(s.Values, float64(q.of(w)))
 			}

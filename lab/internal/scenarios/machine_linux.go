@@ -58,7 +58,12 @@ var _ = register(181, func() []lab.Scenario {
 // ready to be written to, and on both ends.
 func call(name, about string, do func(ep, near, far int) error) lab.Variant {
 	return machineVariant(name, about, func() (func(int) (lab.Sample, error), func() error, error) {
-		here, there, err := loopback()
+		l, err := listenLocal()
+		if err != nil {
+			return nil, nil, err
+		}
+		defer l.Close()
+		here, there, err := connected(l)
 		if err != nil {
 			return nil, nil, err
 		}

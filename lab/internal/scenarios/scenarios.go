@@ -107,15 +107,6 @@ func listenLocal() (*net.TCPListener, error) {
 	return net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 }
 
-func loopback() (here, there *net.TCPConn, err error) {
-	l, err := listenLocal()
-	if err != nil {
-		return nil, nil, err
-	}
-	defer l.Close()
-	return connected(l)
-}
-
 func connected(l *net.TCPListener) (here, there *net.TCPConn, err error) {
 	if there, err = net.DialTCP("tcp4", nil, l.Addr().(*net.TCPAddr)); err != nil {
 		return nil, nil, err

@@ -91,21 +91,14 @@ type tcpWork struct {
 	Conns int
 }
 
-func (w tcpWork) begin() (*stream, error) {
+// tcpWriter writes a stream, as fast as it can, until the reader closes the connections.
+var tcpWriter = registerChild("tcp-writer", func(w tcpWork) error {
 	if w.Conns < 1 || w.Kind.Lo < 1 || w.Kind.Hi < w.Kind.Lo || w.Kind.Hi > ringSize {
-		return nil, fmt.Errorf("scenarios: %+v is no work for a child", w)
+		return fmt.Errorf("scenarios: %+v is no work for a child", w)
 	}
 	child.Begin(childLife)
 	runtime.GOMAXPROCS(1)
-	return w.Kind.frames(), nil
-}
-
-// tcpWriter writes a stream, as fast as it can, until the reader closes the connections.
-var tcpWriter = registerChild("tcp-writer", func(w tcpWork) error {
-	s, err := w.begin()
-	if err != nil {
-		return err
-	}
+	s := w.Kind.frames()
 	errs := make(chan error, w.Conns)
 	for range w.Conns {
 		conn, err := net.DialTimeout("tcp", w.Addr, child.Within)
@@ -118,6 +111,7 @@ var tcpWriter = registerChild("tcp-writer", func(w tcpWork) error {
 		}
 		go func() { errs <- unlessHungUp(writeAll(conn, s)) }()
 	}
+	var err error
 	for range w.Conns {
 		err = errors.Join(err, <-errs)
 	}
