@@ -255,7 +255,7 @@ func (a App) list(scenarios []lab.Scenario) error {
 // choose picks the scenarios that the patterns name, in their own order, or all that need not
 // be named when there are no patterns. A pattern is a name, the beginning of one, or a glob in
 // which * stands for anything but a slash. The narrowest reading that finds something holds:
-// "fanout/100" is the scenario of that name if there is one, else all names that begin so.
+// "idle" is the scenario of that name if there is one, else the group idle/, else all names that begin so.
 func choose(all []lab.Scenario, patterns []string) ([]lab.Scenario, error) {
 	if len(patterns) == 0 {
 		return slices.DeleteFunc(slices.Clone(all), func(s lab.Scenario) bool { return s.Named }), nil
@@ -268,6 +268,7 @@ func choose(all []lab.Scenario, patterns []string) ([]lab.Scenario, error) {
 		found := false
 		for _, match := range []func(name string) bool{
 			func(name string) bool { return name == pattern },
+			func(name string) bool { return strings.HasPrefix(name, strings.TrimSuffix(pattern, "/")+"/") },
 			func(name string) bool { return strings.HasPrefix(name, pattern) },
 			func(name string) bool { return globs(pattern, name) },
 		} {
