@@ -66,6 +66,11 @@ func TestPageInUse(t *testing.T) {
 		silenceByWHEP(t, chromium)
 	})
 
+	t.Run("a picture by WebRTC that stands still", func(t *testing.T) {
+		t.Parallel()
+		stillByWHEP(t, chromium)
+	})
+
 	t.Run("why a WebSocket was refused", func(t *testing.T) {
 		t.Parallel()
 		refusedWebSocket(t, chromium)

@@ -48,19 +48,21 @@ func TestWHEPInChromium(t *testing.T) {
 				Time   float64 `json:"time"`
 				Frames int     `json:"frames"`
 				Tracks string  `json:"tracks"`
+				Shown  bool    `json:"shown"` // the page knows that pictures come
 			}
 			var now state
 			look := func() state {
 				return evaluate[state](t, ctx, `(() => {
 					const video = document.getElementById("video");
 					return {
+						shown: document.getElementById("cover").hidden,
 						width: video.videoWidth, time: video.currentTime, frames: video.getVideoPlaybackQuality().totalVideoFrames,
 						tracks: (video.srcObject?.getTracks() ?? []).filter((t) => !t.muted).map((t) => t.kind).sort().join(" "),
 					};
 				})()`)
 			}
 			eventually(t, lengthened(20*time.Second), func() string {
-				if now = look(); now.Width != 640 || now.Frames < 30 || now.Time < 1 {
+				if now = look(); now.Width != 640 || now.Frames < 30 || now.Time < 1 || !now.Shown {
 					return fmt.Sprintf("no picture that moves: %+v; %s", now, said(t, ctx))
 				}
 				return ""

@@ -33,7 +33,7 @@ let retryAt = 0; // performance.now of the next try, 0: none
 let question = 0; // the latest of where to connect: answers to others are old
 let away = false; // the server could not be reached: every second try asks another of its cluster
 let other = ""; // that was asked at the latest try; "": its own
-let moved = { time: 0, at: 0 }; // where the video was when it last moved
+let moved = { time: 0, at: 0 }; // how far the video was when it last moved
 let pausedAt = 0;
 let upToDate = false; // since the connection was made
 let own = false; // mpegts.js could not play it
@@ -70,6 +70,7 @@ function drop() {
   retryAt = 0;
   question++;
   stall.reset();
+  terms(byId("playing"), []); // which is about what played
   if (!engine) return;
   const old = engine;
   engine = null;
@@ -235,7 +236,6 @@ export function show(name) {
   say("", { button: "Watch" });
   watch.setAttribute("aria-label", `Watch ${name}`);
   watch.dataset.name = name;
-  terms(byId("playing"), []);
   controls();
 }
 
@@ -279,18 +279,19 @@ function tick() {
     return;
   }
   pausedAt = 0;
-  if (video.currentTime !== moved.time) {
-    moved = { time: video.currentTime, at: now };
+  const time = engine.progress ?? video.currentTime;
+  if (time !== moved.time) {
+    moved = { time, at: now };
     failures = 0;
     away = false;
-    if (video.currentTime > 0) say("");
+    if (time > 0) say("");
     played = true;
   } else if (now - moved.at > 4000) { // the slowest honest picture comes more often
     say(stream?.state === "grace"
       ? "The publisher is gone for the moment. The picture goes on when they come back."
       : "No picture for some seconds.");
   }
-  if (played) stall.look(wanted.name, now - moved.at, video, stream, Boolean(past.from()));
+  if (played && !document.hidden) stall.look(wanted.name, now - moved.at, video, stream, Boolean(past.from()));
   // The server begins with what came since the last key frame, some seconds in one
   // go. They are needed to decode, but need not be looked at.
   if (!upToDate && way !== "hls" && video.readyState >= HTMLMediaElement.HAVE_FUTURE_DATA) {

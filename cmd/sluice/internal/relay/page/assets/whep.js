@@ -14,22 +14,26 @@ function servers(header) {
   return list;
 }
 
-const look = 500; // ms between two looks at whether the server is there
-const silent = 4000; // ms without a sign of it; browsers ask for one at least every 2.5 s
+const look = 200; // ms between two looks at what has come
+const silent = 4000; // ms without a sign of the server; browsers ask for one at least every 2.5 s
 
-// signs counts what came from the server, media or answers to the browser's own checks (RFC 7675);
-// NaN where a browser does not say: while only the media stands still, nothing is lost.
-async function signs(pc) {
-  let count = NaN;
+// count counts what came from the server. signs: media or answers to the browser's own checks (RFC
+// 7675); NaN where a browser does not say: while only the media stands still, nothing is lost.
+// shown: pictures, or where there are none packets of sound.
+async function count(pc) {
+  let signs = NaN;
+  const came = {};
   for (const report of (await pc.getStats()).values()) {
-    if (report.type === "candidate-pair" && report.responsesReceived >= 0) count = (count || 0) + report.responsesReceived + (report.requestsReceived || 0) + (report.bytesReceived || 0);
+    if (report.type === "candidate-pair" && report.responsesReceived >= 0) signs = (signs || 0) + report.responsesReceived + (report.requestsReceived || 0) + (report.bytesReceived || 0);
+    if (report.type === "inbound-rtp") came[report.kind] = report.framesDecoded ?? report.packetsReceived ?? 0;
   }
-  return count;
+  return { signs, shown: came.video ?? came.audio ?? 0 };
 }
 
 export class WHEP {
   #url; #token; #session = ""; #pc = new RTCPeerConnection(); #stream = new MediaStream(); #video; #over = false; #listeners = {}; #abort = new AbortController();
   #looks = 0; // the timer of watch
+  progress = 0; // becomes more while pictures, or sound alone, come: the element's time runs on without them
 
   constructor({ url, token = "" }) {
     this.#url = url;
@@ -87,10 +91,11 @@ export class WHEP {
   // watch sees that the server has gone without a goodbye long before the browser says so.
   #watch() {
     clearInterval(this.#looks);
-    let [count, since] = [NaN, performance.now()];
+    let [latest, since] = [NaN, performance.now()];
     this.#looks = setInterval(async () => {
-      const now = await signs(this.#pc);
-      if (now !== count) [count, since] = [now, performance.now()]; // NaN is never the same
+      const { signs, shown } = await count(this.#pc);
+      this.progress = shown;
+      if (signs !== latest) [latest, since] = [signs, performance.now()]; // NaN is never the same
       else if (performance.now() - since >= silent) this.#gone();
     }, look);
   }
