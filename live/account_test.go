@@ -160,7 +160,7 @@ func TestTheAccountAgreesWithARecount(t *testing.T) {
 				streams++
 			}
 		}
-		got, rings := h.Held(), h.account.rings.Load()
+		got, rings := h.Held(), int64(h.Rings())
 		for _, s := range seen {
 			s.mu.Unlock()
 		}

@@ -208,6 +208,10 @@ func (h *Hub) forget(s *Stream) {
 // wait.
 func (h *Hub) Held() int64 { return h.account.held.Load() }
 
+// Rings returns how many rings share HubOptions.Memory: one for each stream, also in its grace
+// period, and for each publisher that waits.
+func (h *Hub) Rings() int { return int(h.account.rings.Load()) }
+
 // Trim drops the frames that streams may not keep any more, also of streams without
 // new frames. Call it from time to time: a stream with new frames is trimmed with each
 // of them.

@@ -92,7 +92,7 @@ func New(c config.Config, o Options) (*Server, error) {
 			return nil, config.Fault(c.Place("event-spool"), "event-spool", err)
 		}
 	}
-	s.serveWith(packets, most, &o)
+	s.serveWith(packets, most, machine, &o)
 	s.observe()
 	if err := s.attach(o.Version, times); err != nil {
 		s.Close()
@@ -159,8 +159,9 @@ func ringOptions(c *config.Config, most int64, lag time.Duration, of func(stream
 }
 
 // serveWith makes what serves sessions, whose packets are kept with these options, and what
-// listens for it and can be handed over. most is what the server may take of memory.
-func (s *Server) serveWith(packets live.HubOptions, most int64, o *Options) {
+// listens for it and can be handed over. most is what the server may take of memory, machine
+// what the process can have.
+func (s *Server) serveWith(packets live.HubOptions, most, machine int64, o *Options) {
 	c, h := s.host.Config(), s.host
 	s.feeds = rtpfeed.New(packets, func() error { return h.Room() }, h.Alloc, h.Log)
 	s.rtsp = rtspserver.New(h, s.feeds)
@@ -168,7 +169,7 @@ func (s *Server) serveWith(packets live.HubOptions, most int64, o *Options) {
 	h.Unfinished.Bound(memory.UnfinishedShare(most, c.MaxFrame))
 	h.Room = func() error { return nil }
 	if most > 0 {
-		s.memory = memory.New(memory.Options{Most: most, Alloc: h.Alloc, Hubs: []*live.Hub{h.Hub, s.feeds.Hub(), s.srt.Hub()}, Writer: h.Writer, Unread: h.Group.Unread, Logger: h.Log})
+		s.memory = memory.New(memory.Options{Most: most, Machine: machine, Alloc: h.Alloc, Hubs: []*live.Hub{h.Hub, s.feeds.Hub(), s.srt.Hub()}, Writer: h.Writer, Unread: h.Group.Unread, Logger: h.Log})
 		h.Room = s.memory.Admit
 	}
 	s.rtmp = &rtmpserver.Server{Host: h}

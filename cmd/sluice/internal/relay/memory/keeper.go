@@ -49,12 +49,13 @@ func UnfinishedShare(most int64, frame int) int64 {
 	return max(most/4, 2*int64(frame))
 }
 
-// Options configure a Keeper. All fields are required.
+// Options configure a Keeper. All fields but Machine are required.
 type Options struct {
-	Most   int64 // bytes
-	Alloc  *mem.Allocator
-	Hubs   []*live.Hub
-	Writer *live.Writer
+	Most    int64 // bytes
+	Machine int64 // what the process can have, in bytes; 0 is unknown
+	Alloc   *mem.Allocator
+	Hubs    []*live.Hub
+	Writer  *live.Writer
 	// Unread is how many bytes peers have sent and the server has not read; it may be 0 when
 	// these are fewer than least.
 	Unread func(least int64) int64
@@ -65,11 +66,13 @@ type Options struct {
 type Keeper struct {
 	options Options
 	full    atomic.Bool
+	young   young
 	spare   spare
 	trimmed time.Time // when rings were
 	asked   time.Time // when unread was taken
 	unread  int64
-	used    int64 // at the latest step, without unread
+	used    int64        // at the latest step, without unread
+	total   atomic.Int64 // with it
 }
 
 // New returns a keeper, which does nothing until Run.
@@ -92,6 +95,10 @@ const (
 
 // Run enforces the limit until ctx is done.
 func (k *Keeper) Run(ctx context.Context) {
+	if limit := k.options.collectorLimit(); limit > 0 && goLimit() == 0 {
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
+	}
+	k.young.begin(k.options.rings())
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -107,7 +114,7 @@ func (k *Keeper) Run(ctx context.Context) {
 // Admit returns an error that matches session.ErrFull when there is no room for another
 // publisher.
 func (k *Keeper) Admit() error {
-	if !k.full.Load() {
+	if !k.full.Load() && k.total.Load()+k.young.reserved(k.options.rings()) <= k.options.Most*9/10 {
 		return nil
 	}
 	return fmt.Errorf("%w: max-memory is %d bytes", session.ErrFull, k.options.Most)
@@ -136,17 +143,42 @@ func (k *Keeper) step(now time.Time) {
 	}
 	// Receive queues are not the viewers' fault, but there is no room either.
 	used += k.unread
+	k.total.Store(used)
+	k.young.note(o.rings())
+	idle, live := k.spare.heap()
+	// Sessions take memory that is not counted.
+	limit := o.collectorLimit()
+	above := func(tenths int64) bool {
+		return used > o.Most*tenths/10 || limit > 0 && live > limit*tenths/10
+	}
 	switch full := k.full.Load(); {
-	case !full && used > o.Most*9/10:
+	case !full && above(9):
 		k.full.Store(true)
-		o.Logger.Warn("memory is short: no new publishers", "used", used, "limit", o.Most)
-	case full && used < o.Most*8/10:
+		o.Logger.Warn("memory is short: no new publishers", "used", used, "limit", o.Most, "heap", live)
+	case full && !above(8):
 		k.full.Store(false)
 		o.Logger.Info("there is memory again", "used", used, "limit", o.Most)
 	}
-	if idle, live := k.spare.heap(); k.spare.due(now, idle+counted.IdleBytes, used, live) {
+	if k.spare.due(now, idle+counted.IdleBytes, used, live) {
 		o.Alloc.Trim()
 		debug.FreeOSMemory()
 		k.spare.returned(now, scattered())
 	}
+}
+
+// rings is how many rings the hubs have.
+func (o *Options) rings() (n int) {
+	for _, h := range o.Hubs {
+		n += h.Rings()
+	}
+	return n
+}
+
+// collectorLimit is the runtime's soft limit for the process, in bytes, unless GOMEMLIMIT sets one:
+// half of what is not counted is left for the program and for what the kernel has; 0 is none.
+func (o *Options) collectorLimit() int64 {
+	if o.Machine == 0 {
+		return 0
+	}
+	return o.Most + (o.Machine-o.Most)/2
 }

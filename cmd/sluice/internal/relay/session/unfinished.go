@@ -71,11 +71,15 @@ func (u *Unfinished) set(h *Holder, n int64) {
 	}
 }
 
+// usual is a time that any frame may take: the server itself is late by parts of it. Who holds
+// more is worse then, not who is a few milliseconds older.
+const usual = time.Second
+
 // worst is the holder with the largest product of bytes and time. The lock is held.
 func (u *Unfinished) worst(now time.Time) (worst *Holder) {
 	most := -1.0
 	for h := range u.holders {
-		if is := float64(h.held) * now.Sub(h.since).Seconds(); is > most {
+		if is := float64(h.held) * (usual + now.Sub(h.since)).Seconds(); is > most {
 			worst, most = h, is
 		}
 	}

@@ -52,3 +52,23 @@ func TestWhoHoldsMostForLongestGivesWay(t *testing.T) {
 		t.Errorf("without a bound: %v", err)
 	}
 }
+
+// Of those that have just begun, who holds more gives way, also when the other is older by what a
+// busy server takes to read.
+func TestWhoIsALittleOlderDoesNotGiveWay(t *testing.T) {
+	var u Unfinished
+	u.Bound(100)
+	ended := make(chan string, 1)
+	whole := u.Holder(func(error) { ended <- "whole" })
+	half := u.Holder(func(error) { ended <- "half" })
+	if err := errors.Join(whole.Hold(10), half.Hold(60)); err != nil {
+		t.Fatal(err)
+	}
+	whole.since = whole.since.Add(-50 * time.Millisecond)
+	if err := u.Holder(nil).Hold(50); err != nil {
+		t.Fatal(err)
+	}
+	if name := <-ended; name != "half" {
+		t.Errorf("%s has given way", name)
+	}
+}
