@@ -158,10 +158,8 @@ var (
 	// goroutines.
 	isIdleGC  = matching(`^runtime\.gcDrainMarkWorkerIdle$`)
 	isLocking = matching(`^(internal/)?sync\.\(\*(Mutex|RWMutex)\)\.|^(___?)?pthread_(mutex|rwlock|spin)_\w*lock|lll_lock_wait|^<?std::sys::sync::(mutex|rwlock)::`)
-	// A thread asks for a lock some times before it sleeps, or for ever. A lock that is free costs about
-	// what its release costs.
-	isSpinning  = matching(`^(___?)?pthread_(mutex|rwlock|spin)_(lock|rdlock|wrlock)(@|$)`)
-	isUnlocking = matching(`^(___?)?pthread_(mutex|rwlock|spin)_unlock(@|$)`)
+	// A thread asks for a lock some times before it sleeps, or for ever.
+	isSpinning = matching(`^(___?)?pthread_(mutex|rwlock|spin)_(lock|rdlock|wrlock)(@|$)`)
 	// The monitors of Java, and the lock of Python's interpreter: their threads wait in the same
 	// system calls as for work.
 	isMonitor     = matching(`^ObjectMonitor::(enter|EnterI|TrySpin)$`)

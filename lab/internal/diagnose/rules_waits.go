@@ -69,11 +69,7 @@ func (s *facts) queues() []*queue {
 		if s.parksIn(isLocking) { // for a lock of readers and writers
 			waited, inIO = waited+c.Parked, inIO+c.ParkedIO
 		}
-		within := func(kind matcher) float64 {
-			return s.cpuShare(func(frames []evidence.Frame) bool { return len(frames) > 0 && kind(frames[0].Func) })
-		}
-		spun := max(0, within(isSpinning)-within(isUnlocking))
-		waited += time.Duration(spun * s.CPUTime.Seconds() / s.Took.Seconds() * float64(s.callsTook()))
+		waited += time.Duration(s.spun() * s.CPUTime.Seconds() / s.Took.Seconds() * float64(s.callsTook()))
 		s.threads(add, where(s.cpu, passing(either(isLocking, isParking)), "pthread_mutex_lock"), waited, inIO)
 		switch {
 		case s.parksIn(isMonitor): // a thread that sleeps does it with a time
@@ -87,6 +83,12 @@ func (s *facts) queues() []*queue {
 	return slices.SortedFunc(maps.Values(by), func(a, b *queue) int {
 		return cmp.Or(cmp.Compare(b.waiting, a.waiting), cmp.Compare(a.fn, b.fn))
 	})
+}
+
+// spun is the part of the processor time in which threads ask for locks that are taken: free ones cost half of it at most.
+func (s *facts) spun() float64 {
+	asking := s.cpuShare(func(frames []evidence.Frame) bool { return len(frames) > 0 && isSpinning(frames[0].Func) })
+	return max(0, 2*asking-1)
 }
 
 // callsTook is how long system calls were looked at; a second where there was none.
@@ -174,7 +176,9 @@ func (s *facts) spare() float64 {
 // lockContention: goroutines wait for a lock whose holder works.
 func lockContention(s *facts) (Finding, string) {
 	f := locked(s.queues(), func(q *queue) float64 { return q.blocked() * (1 - q.inIO) })
-	f.Score /= 2 // another goroutine works while one waits
+	if f.Score /= 2; f.Score > 0 { // another goroutine works while one waits, unless that spins
+		f.Score = max(f.Score, s.spun()*s.busy)
+	}
 	if spare := s.spare(); spare < Significant {
 		f.Score = min(f.Score, spare)
 		return f, ""

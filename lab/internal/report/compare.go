@@ -360,8 +360,7 @@ func (c *Comparison) judge() {
 	}
 }
 
-// fair is the part of the time for which the generator may wait for a processor before a difference may be the
-// machine's. Of one program on a machine of two processors that others used, P99.9 was 6 ms at 5 %, 14 to 32 ms at 17 %.
+// fair is the part of the time for which the generator may wait for a processor. P99.9 of one program was 6 ms at 5 %, 14 to 32 ms at 17 %.
 const fair = 0.05
 
 // crowd is how long the generator waited in the run that is the slower one, where that is longer than in the other.
