@@ -246,7 +246,7 @@ func rtspWatch(t *testing.T, s *relayServer, address, stream string, every time.
 	if !ok {
 		t.Fatalf("no stream %s", stream)
 	}
-	formats, _, err := rtpfeed.Probe(t.Context(), st, rtpmedia.NewFormat)
+	formats, _, err := rtpfeed.Probe(t.Context(), st, 0, rtpmedia.NewFormat)
 	if err != nil {
 		t.Fatal(err)
 	}

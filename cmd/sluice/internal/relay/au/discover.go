@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// discoverTime is for how long a stream is read to find out its tracks.
+	// discoverTime is for how long a stream is read to find out its tracks, from its first frame on.
 	discoverTime = 3 * time.Second
 	// discoverMore is how long a second track is waited for when one is known and the
 	// metadata does not say that there is none.
@@ -20,11 +20,11 @@ const (
 
 // Discover finds out the tracks of a stream from its frames: their configurations, with
 // the codec alone when nothing more is known, and nil for a track that there is not. It
-// waits for frames until ctx is done, at most 3 s. The newest sequence headers count: of a
-// publisher who has just come there may be no frame to begin at, and before it those of another.
-// An error is live.ErrClosed.
-func Discover(ctx context.Context, source *live.Stream) (video, audio *Config, err error) {
-	if video, audio, err = ofFrames(ctx, source); err != nil {
+// waits for the first frame until ctx is done, at most for wait or 3 s, and for others 3 s from
+// then on. The newest sequence headers count: of a publisher who has just come there may be no frame
+// to begin at, and before it those of another. An error is live.ErrClosed.
+func Discover(ctx context.Context, source *live.Stream, wait time.Duration) (video, audio *Config, err error) {
+	if video, audio, err = ofFrames(ctx, source, max(wait, discoverTime)); err != nil {
 		return nil, nil, err
 	}
 	var s Splitter
@@ -42,21 +42,20 @@ func Discover(ctx context.Context, source *live.Stream) (video, audio *Config, e
 }
 
 // ofFrames is Discover by the frames that there are.
-func ofFrames(ctx context.Context, source *live.Stream) (video, audio *Config, err error) {
+func ofFrames(ctx context.Context, source *live.Stream, wait time.Duration) (video, audio *Config, err error) {
 	r, err := source.NewReader(live.ReaderOptions{})
 	if err != nil {
 		return nil, nil, err
 	}
 	defer r.Close()
-	ctx, cancel := context.WithTimeout(ctx, discoverTime)
+	first, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	tags, _, err := r.Next(first)
+	ctx, cancel = context.WithTimeout(ctx, discoverTime)
 	defer cancel()
 	wantVideo, wantAudio := expected(source)
 	var s Splitter
-	for {
-		tags, _, err := r.Next(ctx)
-		if err != nil {
-			return video, audio, nil // what is known by now counts
-		}
+	for ; err == nil; tags, _, err = r.Next(ctx) {
 		for u := range s.Units(tags) {
 			c := u.Config
 			if c == nil {
@@ -79,6 +78,7 @@ func ofFrames(ctx context.Context, source *live.Stream) (video, audio *Config, e
 			wantVideo, wantAudio = true, true
 		}
 	}
+	return video, audio, nil // what is known by now counts
 }
 
 // expected are the tracks that the stream's metadata says; neither when it says nothing.

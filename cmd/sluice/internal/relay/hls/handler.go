@@ -148,7 +148,7 @@ func (s *Server) multivariant(r *http.Request, info session.Info, o session.Play
 	rows := s.members(info.Stream)
 	muxers := make([]*muxer, len(rows))
 	for i, row := range rows {
-		m, failed := s.use(v, s.member(info.Stream, row))
+		m, failed := s.use(v, s.member(info.Stream, row), o.Wait)
 		if failed != nil {
 			err = failed
 			continue
@@ -200,7 +200,7 @@ func (s *Server) file(r *http.Request, info session.Info, o session.PlayOptions,
 		return nil, err
 	}
 	defer func() { v.leaveWithout(found, true) }()
-	m, err := s.use(v, name)
+	m, err := s.use(v, name, o.Wait)
 	if err != nil {
 		return nil, err
 	}

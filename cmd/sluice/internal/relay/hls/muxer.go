@@ -18,9 +18,9 @@ const plainPart = time.Second
 const young = 10 * time.Second
 
 // newMuxer makes a muxer and starts it. The server's lock is held.
-func (s *Server) newMuxer(source *live.Stream) *muxer {
+func (s *Server) newMuxer(source *live.Stream, wait time.Duration) *muxer {
 	c := s.Config()
-	m := &muxer{server: s, source: source, done: make(chan struct{}), since: time.Now()}
+	m := &muxer{server: s, source: source, wait: wait, done: make(chan struct{}), since: time.Now()}
 	m.line = newTimeline(limits{
 		low: c.HLS == config.HLSLow, segments: c.HLSSegments, bytes: int64(c.HLSBytes), take: s.take, give: s.give, share: s.share,
 	})
@@ -100,7 +100,7 @@ func (m *muxer) run(ctx context.Context) error {
 
 // tracks finds out the tracks that can be carried.
 func (m *muxer) tracks(ctx context.Context) (video, audio *au.Config, err error) {
-	video, audio, err = au.Discover(ctx, m.source)
+	video, audio, err = au.Discover(ctx, m.source, m.wait)
 	if err != nil {
 		return nil, nil, err
 	}

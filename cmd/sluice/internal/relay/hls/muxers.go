@@ -11,8 +11,8 @@ import (
 const maxStarting = 64
 
 // use returns the muxer of a stream, for a viewer, who counts as its user from now on
-// until the viewer's end. It starts one if there is none.
-func (s *Server) use(v *viewer, name string) (*muxer, error) {
+// until the viewer's end. It starts one if there is none, which waits so long for a first frame.
+func (s *Server) use(v *viewer, name string, wait time.Duration) (*muxer, error) {
 	source, there := s.Hub.Stream(name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,7 +36,7 @@ func (s *Server) use(v *viewer, name string) (*muxer, error) {
 			return nil, err
 		}
 		s.starting++
-		m = s.newMuxer(source)
+		m = s.newMuxer(source, wait)
 		s.muxers[name] = m
 		s.streams.Store(int64(len(s.muxers)))
 	}

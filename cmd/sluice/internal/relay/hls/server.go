@@ -51,6 +51,7 @@ type muxer struct {
 	line   *timeline
 	cancel context.CancelFunc
 	done   chan struct{} // closed when run has returned
+	wait   time.Duration // for the stream's first frame
 
 	users int
 	timer *time.Timer // since the last user has gone

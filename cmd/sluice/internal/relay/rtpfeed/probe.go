@@ -2,6 +2,7 @@ package rtpfeed
 
 import (
 	"context"
+	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
@@ -10,10 +11,10 @@ import (
 )
 
 // Probe finds out the tracks of a stream, pictures first, in the formats that carries
-// returns. missing are the codecs for which it returned an error. An error matches
-// ErrNoTracks.
-func Probe(ctx context.Context, source *live.Stream, carries func(*au.Config) (rtpmedia.Format, error)) (formats []rtpmedia.Format, missing []flv.FourCC, err error) {
-	video, audio, err := au.Discover(ctx, source)
+// returns. It waits for the first frame as au.Discover does. missing are the codecs for which
+// carries returned an error. An error matches ErrNoTracks.
+func Probe(ctx context.Context, source *live.Stream, wait time.Duration, carries func(*au.Config) (rtpmedia.Format, error)) (formats []rtpmedia.Format, missing []flv.FourCC, err error) {
+	video, audio, err := au.Discover(ctx, source, wait)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -36,7 +36,7 @@ func (x *peer) admitPlay(req *rtsp.Request) (info session.Info, err error) {
 		return info, err
 	}
 	x.place.Leave()
-	formats, missing, err := rtpfeed.Probe(ctx, st, rtpmedia.NewFormat)
+	formats, missing, err := rtpfeed.Probe(ctx, st, o.Wait, rtpmedia.NewFormat)
 	if len(missing) > 0 {
 		x.server.Log.Info("codecs without a form in RTSP are left out", "stream", info.Stream, "address", info.Address, "codecs", fmt.Sprint(missing))
 	}

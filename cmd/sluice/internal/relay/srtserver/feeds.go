@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/feed"
@@ -31,11 +32,11 @@ func newFeeds(packets live.HubOptions, room func() error, alloc *mem.Allocator, 
 
 // open returns the feed of a stream. It is created for its first user, and ends with its
 // last: the caller calls Release. missing are codecs that are left out.
-func (x *feeds) open(ctx context.Context, source *live.Stream) (f *transport, missing []fmt.Stringer, err error) {
+func (x *feeds) open(ctx context.Context, source *live.Stream, wait time.Duration) (f *transport, missing []fmt.Stringer, err error) {
 	if one := x.Use(source); one != nil {
 		return one.Value, one.Value.missing, nil
 	}
-	video, audio, err := au.Discover(ctx, source)
+	video, audio, err := au.Discover(ctx, source, wait)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	srt "github.com/datarhei/gosrt"
 
@@ -39,7 +40,7 @@ func (s *Server) play(req srt.ConnRequest, info session.Info) {
 	}
 	guarded := s.guard.add(conn, session.RoleViewer)
 	defer s.guard.remove(guarded)
-	feed, missing, err := s.feed(conn, source)
+	feed, missing, err := s.feed(source, o.Wait)
 	if len(missing) > 0 {
 		s.Log.Info("codecs without a form in SRT's transport stream are left out", "stream", info.Stream, "address", info.Address, "codecs", fmt.Sprint(missing))
 	}
@@ -74,10 +75,10 @@ func (s *Server) play(req srt.ConnRequest, info session.Info) {
 	<-v.Done()
 }
 
-// feed finds out a stream's tracks and returns its packets. A peer that leaves meanwhile
-// is noticed by the server's end only, seconds later.
-func (s *Server) feed(conn srt.Conn, source *live.Stream) (*transport, []fmt.Stringer, error) {
+// feed finds out a stream's tracks, for whose first frame it waits, and returns its packets. A peer
+// that leaves meanwhile is noticed when that is over.
+func (s *Server) feed(source *live.Stream, wait time.Duration) (*transport, []fmt.Stringer, error) {
 	ctx, cancel := context.WithCancel(s.Ctx)
 	defer cancel()
-	return s.feeds.open(ctx, source)
+	return s.feeds.open(ctx, source, wait)
 }
