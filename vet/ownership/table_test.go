@@ -110,8 +110,8 @@ func exportedFuncs(pkg *types.Package) func(func(*types.Func) bool) {
 	}
 }
 
-// callbackFields yields the exported fields that take a function, as the table
-// names them.
+// callbackFields yields the exported fields that take a function, or are a channel, as
+// the table names them.
 func callbackFields(pkg *types.Package) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for _, name := range pkg.Scope().Names() {
@@ -120,7 +120,9 @@ func callbackFields(pkg *types.Package) func(func(string) bool) {
 				continue
 			}
 			for f := range s.Fields() {
-				if _, ok := f.Type().Underlying().(*types.Signature); ok && f.Exported() && !yield(pkg.Path()+"."+name+"."+f.Name()) {
+				_, takes := f.Type().Underlying().(*types.Signature)
+				_, sends := f.Type().Underlying().(*types.Chan)
+				if (takes || sends) && f.Exported() && !yield(pkg.Path()+"."+name+"."+f.Name()) {
 					return
 				}
 			}

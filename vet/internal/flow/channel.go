@@ -4,22 +4,25 @@ import (
 	"go/types"
 
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/sluice-go/sluice/vet/internal/effect"
 )
 
 // sends hands v to the receiver.
-func (x *explorer) sends(in ssa.Instruction, v ssa.Value, s *state) bool {
+func (x *explorer) sends(in ssa.Instruction, ch, v ssa.Value, s *state) bool {
 	r, ok := x.related(v, s)
 	if !ok {
 		return true
 	}
+	given := x.transferring(ch)
 	switch {
-	case x.src.Kind == View:
+	case x.src.Kind == View && !given:
 		x.kept = position(in)
 		return false
-	case x.borrowed():
+	case x.borrowed() && x.src.Kind != View:
 		x.outlives(in)
 		return false
-	case r == isIt && x.src.Kind != Pool && (x.src.Kind != Found || x.owned(x.src.Type)):
+	case r == isIt && x.src.Kind != Pool && (x.src.Kind != Found || x.owned(x.src.Type) || given):
 		x.touch(in, v, s)
 		if s.status == Stored {
 			x.copied(in, s)
@@ -33,6 +36,17 @@ func (x *explorer) sends(in ssa.Instruction, v ssa.Value, s *state) bool {
 		}
 	}
 	return true
+}
+
+// transferring reports whether ch is a field of which the table says that what is sent
+// is transferred, plain bytes too, as slices on BufReader.Mouth are.
+func (a *Analysis) transferring(ch ssa.Value) bool {
+	load, ok := ch.(*ssa.UnOp)
+	if !ok {
+		return false
+	}
+	field, ok := load.X.(*ssa.FieldAddr)
+	return ok && has(a.Models.Field(field.X.Type(), fieldName(field.X.Type(), field.Field)), 0, effect.Transferred)
 }
 
 // selects returns the states after a select: one for each case that sends the
@@ -66,7 +80,7 @@ func (x *explorer) selects(in *ssa.Select, s *state) []*state {
 			}
 			rest.conds[selectCond(index, i)] = false
 		}
-		if x.sends(in, st.Send, way) {
+		if x.sends(in, st.Chan, st.Send, way) {
 			ways = append(ways, way)
 		}
 	}

@@ -32,8 +32,15 @@ func (a *Analysis) sources(fn *ssa.Function) []*Source {
 	}
 	for _, b := range fn.Blocks {
 		for _, in := range b.Instrs {
-			if c, ok := in.(ssa.CallInstruction); ok {
-				f.consumed(c)
+			switch in := in.(type) {
+			case ssa.CallInstruction:
+				f.consumed(in)
+			case *ssa.Send:
+				f.sent(in.Chan, in.X)
+			case *ssa.Select:
+				for _, st := range in.States {
+					f.sent(st.Chan, st.Send)
+				}
 			}
 		}
 	}
@@ -242,5 +249,12 @@ func (f *finder) selected(in *ssa.Select) {
 			f.add(Source{Kind: Own, Start: in, Value: in, Result: n, selects: true, state: i, Type: t, Text: "the receive", Pos: st.Pos, Operand: effect.None})
 		}
 		n++
+	}
+}
+
+// sent follows what is sent, nil for a receive, where that transfers it.
+func (f *finder) sent(ch, v ssa.Value) {
+	if v != nil && f.transferring(ch) {
+		f.origin(v, 8)
 	}
 }

@@ -44,7 +44,7 @@ func (x *explorer) step(in ssa.Instruction, s *state) bool {
 		x.panics(in, s)
 		return false
 	case *ssa.Send:
-		return x.sends(in, in.X, s)
+		return x.sends(in, in.Chan, in.X, s)
 	case *ssa.MapUpdate:
 		return x.mapUpdate(in, s)
 	case *ssa.MakeClosure:

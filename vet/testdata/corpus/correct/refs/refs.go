@@ -122,6 +122,22 @@ func fedInTwo(r *sluice.BufReader) error {
 	return r.Feed(p[10:])
 }
 
+func sends(r *sluice.BufReader, c net.Conn, done <-chan struct{}) error {
+	for {
+		p := make([]byte, 4096)
+		n, err := c.Read(p)
+		if err != nil {
+			return err
+		}
+		select {
+		case r.Mouth <- p[:n]:
+		case <-done:
+			p[0] = 0
+			return nil
+		}
+	}
+}
+
 func timeouts(r *sluice.BufReader, list []mem.Buf) []mem.Buf {
 	for {
 		b, err := r.ReadBuf(16)

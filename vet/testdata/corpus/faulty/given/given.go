@@ -231,6 +231,27 @@ func fedAcross(r *sluice.BufReader, p []byte) error {
 	return r.Feed(p[5:]) // want `used after it was transferred`
 }
 
+func sentAgain(r *sluice.BufReader, c net.Conn) error {
+	p := make([]byte, 4096)
+	for {
+		n, err := c.Read(p) // want `used after it was transferred to the send`
+		if err != nil {
+			return err
+		}
+		r.Mouth <- p[:n]
+	}
+}
+
+func offered(r *sluice.BufReader, p []byte) bool {
+	select {
+	case r.Mouth <- p:
+		p[0] = 0 // want `used after it was transferred to the send`
+		return true
+	default:
+		return false
+	}
+}
+
 type parsed struct{ topic, body []byte }
 
 func parts(r *sluice.BufReader, out chan<- parsed) error {
