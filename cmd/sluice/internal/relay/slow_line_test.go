@@ -47,18 +47,20 @@ func (s *relayServer) watchViewers(sent <-chan struct{}) []slowViewing {
 	}
 }
 
+// calm reports whether the machine went on all the time.
+func (v *slowViewing) calm() bool { return v.still < 250*time.Millisecond }
+
 // judge checks what is left out for a viewer, and that of its pictures not less than least can be
 // decoded. A machine that stands still loses packets too, and makes all viewers late.
 func (v *slowViewing) judge(t *testing.T, name string, slow bool, good int, least float64) {
 	t.Helper()
-	const calm = 250 * time.Millisecond
 	if v.late > slowLag+v.still {
 		t.Errorf("%s: %v behind, and the machine stood still for %v", name, v.late, v.still)
 	}
 	switch {
 	case slow && (v.Jumps == 0 || v.Dropped == 0):
 		t.Errorf("%s: nothing is left out: %+v", name, v.Figures)
-	case v.still > calm:
+	case !v.calm():
 		t.Logf("%s: the machine stood still for %v", name, v.still)
 	case !slow && (v.Jumps > 0 || v.Dropped > 0):
 		t.Errorf("%s: some are left out: %+v", name, v.Figures)
