@@ -9,7 +9,8 @@ import (
 )
 
 // A Pausing listener can stop accepting for a while. What connects meanwhile waits in the
-// kernel, for this process or for another one that has the same listener.
+// kernel, for this process or for another one that has the same listener. The kernel takes
+// little for those of its connections that read nothing: see MaxUnsent.
 type Pausing struct {
 	*net.TCPListener
 
@@ -20,9 +21,13 @@ type Pausing struct {
 // Accept waits while l is paused.
 func (l *Pausing) Accept() (net.Conn, error) {
 	for {
-		conn, err := l.TCPListener.Accept()
-		if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) {
-			return conn, err
+		conn, err := l.TCPListener.AcceptTCP()
+		if err == nil {
+			limitUnsent(conn)
+			return conn, nil
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil, err
 		}
 		l.mu.Lock()
 		paused := l.paused
