@@ -19,7 +19,7 @@ import (
 const wordsInDocs = 20_000
 
 // tablesWritten are the sentences that mark such a page.
-var tablesWritten = []string{"\nWritten by a test of the lab", "`make protocols` writes this table", "\n" + fuzzWritten}
+var tablesWritten = []string{"\nWritten by `lab report", "`make protocols` writes this table", "\n" + fuzzWritten}
 
 // pages returns the README, the pages for those who contribute, and every page in docs, by
 // their paths from the root.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-go/sluice/lab/internal/report"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 const defaultReport = "sluice-report.html"
@@ -23,6 +24,9 @@ With --baseline OLD it compares one result with an earlier one of the same kind,
 or load. Each row is worse, better, undecided, or ~: no difference beyond noise. At
 least --at-least per cent count, the surer the more rows there are. Results of different
 machines or plans are not compared unless with --force, and then it says so.
+
+With --results DIR it writes DIR/recorded.md from the results in DIR/data, as the tables in
+docs/results are: processors beside each other, with dates and commands.
 
 The result - is standard input.
 
@@ -39,6 +43,12 @@ func (a App) report() *cobra.Command {
 		Example: "  lab report load.json matrix.json -o report.html",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = cmd.Flags().Changed
+			if f.given("results") {
+				if cmd.Flags().NFlag() > 1 || f.results == "" {
+					return errors.New("report: --results takes a directory and no other flags")
+				}
+				return a.writeResults(f.results, args)
+			}
 			return a.runReport(f, args)
 		},
 	}
@@ -48,12 +58,14 @@ func (a App) report() *cobra.Command {
 	flags.StringVar(&f.baseline, "baseline", "", "compare with this earlier result, a `file`")
 	flags.Float64Var(&f.atLeast, "at-least", 0, "with --baseline: the least difference that counts, in `percent` (default 30 for bench, 45 for load)")
 	flags.BoolVar(&f.force, "force", false, "with --baseline: compare also what comes from another machine or plan")
+	flags.StringVar(&f.results, "results", "", "write recorded.md in this `directory` from the results in its data")
 	flags.StringVar(&f.json, "json", "", "with --baseline: write the comparison as JSON to this `file`, - for standard output")
 	return cmd
 }
 
 type reportFlags struct {
 	page, baseline, json string
+	results              string
 	benchstat, force     bool
 	atLeast              float64
 
@@ -164,4 +176,33 @@ func (a App) runReport(f reportFlags, names []string) error {
 		}
 	}
 	return regression
+}
+
+func (a App) writeResults(dir string, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("report: --results takes the results from %s, got %q too", filepath.Join(dir, "data"), args)
+	}
+	var results []*report.Result
+	for _, pattern := range []string{"*.json", "*.json.gz"} {
+		paths, err := filepath.Glob(filepath.Join(dir, "data", pattern))
+		if err != nil {
+			return fail(err)
+		}
+		for _, path := range paths {
+			r, err := report.Open(path)
+			if err != nil {
+				return fail(err)
+			}
+			results = append(results, r)
+		}
+	}
+	if len(results) == 0 {
+		return fail(fmt.Errorf("report: --results: there are no results in %s", filepath.Join(dir, "data")))
+	}
+	page := filepath.Join(dir, "recorded.md")
+	if err := a.put(page, func(w io.Writer) error { return report.WriteResults(w, results) }); err != nil {
+		return fail(err)
+	}
+	fmt.Fprintf(a.Stdout, "%s: %s\n", page, units.Plural(len(results), "result"))
+	return nil
 }

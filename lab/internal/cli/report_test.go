@@ -128,6 +128,25 @@ func TestTheComparisonGoesToStandardOutputAlone(t *testing.T) {
 	}
 }
 
+func TestReportWritesThePageOfRecordedResults(t *testing.T) {
+	p := newProgram(t, "report", "--results", ".")
+	if exit := code(t, p.Run()); exit != ExitFailure || !strings.Contains(p.stderr.String(), "no results in data") {
+		t.Errorf("exit code %d, %s", exit, p.stderr.String())
+	}
+	p = newProgram(t, "report", "--results", ".")
+	if err := os.Mkdir(filepath.Join(p.dir, "data"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p.inDir(t, map[string][]byte{"data/a.json": benchResult(t, 0.5, nil)})
+	if exit := code(t, p.Run()); exit != 0 || p.stdout.String() != "recorded.md: 1 result\n" {
+		t.Errorf("exit code %d, %s%s", exit, p.stdout.String(), p.stderr.String())
+	}
+	page, err := os.ReadFile(filepath.Join(p.dir, "recorded.md"))
+	if err != nil || !strings.Contains(string(page), "| counting/one | other | plain |  | 0.50 (0.50–0.50) |") {
+		t.Errorf("%v: %s", err, page)
+	}
+}
+
 func TestReportSaysWhichFileItCannotRead(t *testing.T) {
 	p, exit := run(t, "report", "nosuch.json")
 	if exit != ExitFailure || !strings.Contains(p.stderr.String(), "nosuch.json") || strings.Count(p.stderr.String(), "\n") != 1 || len(files(t, p.dir)) != 0 {

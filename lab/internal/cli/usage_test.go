@@ -162,6 +162,8 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 		{"report --baseline= a.json", "--baseline"},
 		{"report --baseline old.json --benchstat a.json", "exclude"},
 		{"report --force a.json", "--baseline"},
+		{"report --results docs --force", "--results"},
+		{"report --results=", "--results"},
 		{"report --json x a.json", "--baseline"},
 		{"report --at-least 5 a.json", "--baseline"},
 		{"report --baseline old.json --at-least 0 a.json", "--at-least 0"},

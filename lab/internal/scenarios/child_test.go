@@ -128,6 +128,7 @@ func TestAChildThatFailsSaysWhy(t *testing.T) {
 func TestAChildCommandRefusesBadArguments(t *testing.T) {
 	bad := map[string][]string{
 		"tcp-writer":  {"", "{}", `{"Addr":"127.0.0.1:1","Kind":{"Lo":9,"Hi":5},"Conns":1}`, `{"Addr":"127.0.0.1:1","Kind":{"Lo":1,"Hi":999999999},"Conns":1}`, `{"Addr":"127.0.0.1:1","Kind":{"Lo":1,"Hi":5}}`},
+		"tcp-reader":  {"", `{"Addr":"127.0.0.1:1","Kind":{"Lo":0,"Hi":5},"Conns":1}`},
 		"echo-server": {"", `{"Server":"nobody","Size":128}`, `{"Server":"aio","Size":"x"}`, `{"Server":"aio","Size":1}`},
 		"relay-floor": {"", `{"Form":"rtmp","Window":"soon"}`, `{"Form":"hls"}`, `{"Form":"flv","Window":-1}`},
 		"relay-load":  {"", "{}"},
@@ -152,5 +153,32 @@ func TestNoProgramNoChild(t *testing.T) {
 	}
 	if _, err := tcpWriter.start("/nonexistent/program", tcpWork{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a child of a program that is not there: %v", err)
+	}
+}
+
+// TestTheReaderEndsOnOtherBytes lets a child see that what it got is not what
+// it was promised.
+func TestTheReaderEndsOnOtherBytes(t *testing.T) {
+	l, err := listenLocal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := tcpReader.start(self(t), tcpWork{l.Addr().String(), frameKind{1, 64, 64}, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Stop()
+	conn, err := acceptFrom(l, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Write(append([]byte{0, 0, 0, 0, 0, 0, 0, 9}, make([]byte, 9*68)...)); err != nil {
+		t.Fatal(err)
+	}
+	awaitEnd(t, c)
+	if err := c.Wait(t.Context(), time.Second); err == nil || !strings.Contains(c.Said(), errDiffers.Error()) {
+		t.Errorf("the child ended with %v", err)
 	}
 }

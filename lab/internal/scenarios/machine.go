@@ -1,14 +1,17 @@
 package scenarios
 
 import (
+	"encoding/binary"
+	"reflect"
 	"sync/atomic"
 
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
 
-// This machine: what sharing a cache line costs, in which order memory is walked, and on
-// Linux what a system call costs. The rest of the lab stands on that: counters of this
-// library stand on lines of their own, sends are merged.
+// This machine: what the placing of words in memory costs, in which order memory is
+// walked, and on Linux what a system call costs. The rest of the lab stands on that:
+// counters of this library stand on lines of their own, headers of odd lengths do no
+// harm, sends are merged.
 
 var _ = register(180, machineGroup)
 
@@ -18,6 +21,11 @@ func machineGroup() []lab.Scenario {
 			counters("apart-128", "128 bytes apart: nothing is shared", 128),
 			counters("apart-64", "64 bytes apart: a line for each, of a pair that some processors fetch together", 64),
 			counters("same-line", "the counters are neighbours: one cache line for both", 8)),
+		machineScenario("alignment", "an 8-byte word read, added to and written back at places more or less even", "word", 5_000_000,
+			wordAt("aligned", "at a multiple of 8", 64),
+			wordAt("odd", "at an odd address inside of a cache line", 64+13),
+			wordAt("across-lines", "half in one cache line and half in the next", 128-4),
+			wordAt("across-pages", "half in one page and half in the next", 4096-4)),
 		machineScenario("memory", "32 MiB read once, a word of 8 bytes at a time", "pass", 1,
 			pass("sequential", "in order, as the processor expects", 1),
 			pass("lines", "a word of each cache line, then the next word of each", 8),
@@ -51,6 +59,22 @@ func counters(name, about string, apart int) lab.Variant {
 			err := c.run(ops)
 			return lab.Sample{Check: words[0].Load() + words[step].Load() - before}, err
 		}, c.stop, nil
+	})
+}
+
+func wordAt(name, about string, at int) lab.Variant {
+	return machineVariant(name, about, func() (func(int) (lab.Sample, error), func() error, error) {
+		const page = 4096
+		b := make([]byte, 3*page)
+		from := at + (page-int(reflect.ValueOf(b).Pointer()%page))%page
+		word := b[from : from+8]
+		return func(ops int) (lab.Sample, error) {
+			before := binary.LittleEndian.Uint64(word)
+			for range ops {
+				binary.LittleEndian.PutUint64(word, binary.LittleEndian.Uint64(word)+1)
+			}
+			return lab.Sample{Check: binary.LittleEndian.Uint64(word) - before}, nil
+		}, nil, nil
 	})
 }
 

@@ -1,6 +1,8 @@
 package scenarios
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -83,7 +85,7 @@ const (
 	receiveBuffer = 1 << 20
 )
 
-// tcpWork is what a child of a TCP scenario has to do: to write a stream on connections
+// tcpWork is what a child of a TCP scenario has to do: to write or read a stream on connections
 // to an address.
 type tcpWork struct {
 	Addr  string
@@ -91,27 +93,41 @@ type tcpWork struct {
 	Conns int
 }
 
-// tcpWriter writes a stream, as fast as it can, until the reader closes the connections.
-var tcpWriter = registerChild("tcp-writer", func(w tcpWork) error {
+func (w tcpWork) begin() (*stream, error) {
 	if w.Conns < 1 || w.Kind.Lo < 1 || w.Kind.Hi < w.Kind.Lo || w.Kind.Hi > ringSize {
-		return fmt.Errorf("scenarios: %+v is no work for a child", w)
+		return nil, fmt.Errorf("scenarios: %+v is no work for a child", w)
 	}
 	child.Begin(childLife)
 	runtime.GOMAXPROCS(1)
-	s := w.Kind.frames()
+	return w.Kind.frames(), nil
+}
+
+func (w tcpWork) dial() (*net.TCPConn, error) {
+	conn, err := net.DialTimeout("tcp", w.Addr, child.Within)
+	if err != nil {
+		return nil, err
+	}
+	return conn.(*net.TCPConn), nil
+}
+
+// tcpWriter writes a stream, as fast as it can, until the reader closes the connections.
+var tcpWriter = registerChild("tcp-writer", func(w tcpWork) error {
+	s, err := w.begin()
+	if err != nil {
+		return err
+	}
 	errs := make(chan error, w.Conns)
 	for range w.Conns {
-		conn, err := net.DialTimeout("tcp", w.Addr, child.Within)
+		conn, err := w.dial()
 		if err != nil {
 			return err
 		}
 		defer conn.Close()
-		if err := conn.(*net.TCPConn).SetWriteBuffer(buffer(sendBuffer, w.Conns)); err != nil {
+		if err := conn.SetWriteBuffer(buffer(sendBuffer, w.Conns)); err != nil {
 			return err
 		}
 		go func() { errs <- unlessHungUp(writeAll(conn, s)) }()
 	}
-	var err error
 	for range w.Conns {
 		err = errors.Join(err, <-errs)
 	}
@@ -180,4 +196,55 @@ func (r *remote) hangUp() error {
 	}
 	r.child.Stop()
 	return errors.Join(errs...)
+}
+
+// tcpReader reads a stream. Before each part of it comes a frame count, eight bytes
+// big-endian; behind it, the child answers with the sum of the marks of what it got, in eight
+// bytes too.
+var tcpReader = registerChild("tcp-reader", func(w tcpWork) error {
+	s, err := w.begin()
+	if err != nil {
+		return err
+	}
+	conn, err := w.dial()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.SetReadBuffer(receiveBuffer); err != nil {
+		return err
+	}
+	var word [8]byte
+	buf := make([]byte, 256<<10)
+	for at := 0; ; {
+		if _, err := io.ReadFull(conn, word[:]); err != nil {
+			return unlessHungUp(err)
+		}
+		n := int(binary.BigEndian.Uint64(word[:]))
+		if err := expect(conn, s, at, n, buf); err != nil {
+			return err
+		}
+		binary.BigEndian.PutUint64(word[:], over(s.marks, at, n))
+		if _, err := conn.Write(word[:]); err != nil {
+			return unlessHungUp(err)
+		}
+		at = (at + n) % s.units()
+	}
+})
+
+func expect(src io.Reader, s *stream, unit, n int, buf []byte) error {
+	at := s.ends[unit]
+	for left := s.size(unit, n); left > 0; {
+		rest := s.ring[at:]
+		k, err := src.Read(buf[:min(int64(len(buf)), int64(len(rest)), left)])
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(buf[:k], rest[:k]) {
+			return fmt.Errorf("%w: in the %d bytes from %d", errDiffers, k, at)
+		}
+		left -= int64(k)
+		at = (at + int64(k)) % int64(len(s.ring))
+	}
+	return nil
 }
