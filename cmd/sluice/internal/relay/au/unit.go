@@ -1,6 +1,7 @@
 package au
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"time"
@@ -66,6 +67,11 @@ type Config struct {
 	Rate, Channels, FrameLen int
 
 	lengthSize int // bytes of the lengths before NAL units
+}
+
+// Equal reports whether a decoder of c need not begin again for o.
+func (c *Config) Equal(o *Config) bool {
+	return c == o || o != nil && c.Codec == o.Codec && c.Rate == o.Rate && c.Channels == o.Channels && bytes.Equal(c.Record, o.Record)
 }
 
 // String is what a person calls the codec and its parameters.

@@ -16,13 +16,15 @@ import (
 // returns are transferred, and are empty for a unit that is left out.
 //
 // A unit for which there is no memory, or that is longer than a stream takes, is left out,
-// and pictures up to the next key frame with it. au.ErrChanged of pack ends the copy, but
+// and pictures up to the next key frame with it; so are they behind a header that says
+// something else. au.ErrChanged of pack ends the copy, but
 // for units from before the tracks got what they are now: some may be there at the
 // beginning.
 func Copy(ctx context.Context, from *live.Reader, to *live.Publisher, pack func(*au.Unit) (mem.Buf, error)) error {
 	var s au.Splitter
 	var old past
-	broken := false // pictures are left out
+	var config *au.Config // of pictures
+	broken := false       // pictures are left out
 	for {
 		tags, _, err := from.Next(ctx)
 		if err == io.EOF || ctx.Err() != nil {
@@ -32,8 +34,10 @@ func Copy(ctx context.Context, from *live.Reader, to *live.Publisher, pack func(
 			return err
 		}
 		for u := range s.Units(tags) {
-			if u.Video && u.Key {
-				broken = false
+			if u.Video {
+				changed := config != nil && !config.Equal(u.Config)
+				config = u.Config
+				broken = (broken || changed) && !u.Key
 			}
 			if u.Video && broken {
 				continue

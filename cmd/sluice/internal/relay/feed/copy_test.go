@@ -30,6 +30,8 @@ func copied(t *testing.T, units []string, pack func(u *au.Unit) (mem.Buf, error)
 		switch what {
 		case "key":
 			body[0], body[9] = 0x17, 0x65
+		case "header", "other header": // with a level of its own
+			body = []byte{0x17, 0, 0, 0, 0, 1, 66, 0, byte(10 + len(what)), 0xff, 0xe1, 0, 2, 0x67, 1, 1, 0, 2, 0x68, 1}
 		case "sound":
 			f.Type, body = flv.TagAudio, []byte{0x72, byte(i)} // A-law
 		}
@@ -83,6 +85,16 @@ func TestCopyWithoutMemoryGoesOn(t *testing.T) {
 	// Two more were tried, and two were not: pictures behind them.
 	if n != len(units)-2 {
 		t.Errorf("%d of %d units were packed", n, len(units))
+	}
+}
+
+// Pictures behind other parameters are decoded from the next key frame on; a header that says the
+// same once more changes nothing.
+func TestCopyWaitsForAKeyFrameBehindAnotherHeader(t *testing.T) {
+	units := []string{"header", "key", "picture", "header", "picture", "other header", "picture", "sound", "picture", "key", "picture", "other header", "picture"}
+	got, err := copied(t, units, func(*au.Unit) (mem.Buf, error) { return mem.Wrap([]byte{1}, nil), nil })
+	if want := []string{"key", "picture", "picture", "sound", "key", "picture", "picture"}; err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
 	}
 }
 

@@ -39,7 +39,7 @@ func newTrack(kind int, c *au.Config) *track {
 // adopt takes another configuration, after the open segment has ended if it differs. From then on key
 // frames have it too: ffmpeg and what is built on it pass over every initialization but the first.
 func (t *track) adopt(c *au.Config) {
-	t.inBand = t.inBand || !sameConfig(t.config, c)
+	t.inBand = t.inBand || !t.config.Equal(c)
 	t.config = c
 	if scale := scaleOf(t.video, c); scale != t.scale {
 		t.scale = scale

@@ -84,7 +84,7 @@ func (s *segmenter) put(u *au.Unit) bool {
 		}
 		s.tracks[1].adopt(sound)
 	case t.config != u.Config:
-		if !sameConfig(t.config, u.Config) {
+		if !t.config.Equal(u.Config) {
 			if s.waits(u) {
 				return u.Video || s.muted(u)
 			}
@@ -162,7 +162,7 @@ func (s *segmenter) begin(at int64) bool {
 		// The configurations of both tracks change together, mostly.
 		for i, c := range s.configs() {
 			if t := s.tracks[i]; t != nil && c != nil && t.config != c && s.forms.have(i, c) {
-				s.changed = s.changed || !sameConfig(t.config, c)
+				s.changed = s.changed || !t.config.Equal(c)
 				t.adopt(c)
 			}
 		}

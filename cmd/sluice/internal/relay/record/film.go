@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -78,7 +77,7 @@ func (o *film) changed(u *au.Unit) bool {
 	case u.Video && u.Key && o.late:
 		return true
 	case r != nil:
-		return u.Config != nil && (u.Codec != r.config.Codec || !same(r.config, u.Config))
+		return u.Config != nil && !r.config.Equal(u.Config)
 	}
 	return o.f != nil && u.Video && u.Key
 }
@@ -355,9 +354,4 @@ func (o *film) end() (err error) {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", o.name, err)
-}
-
-// same reports whether two configurations say the same.
-func same(a, b *au.Config) bool {
-	return a == b || a.Codec == b.Codec && bytes.Equal(a.Record, b.Record) && a.Rate == b.Rate && a.Channels == b.Channels
 }
