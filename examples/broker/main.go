@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -17,9 +18,19 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/mem"
+)
+
+const (
+	partial   = 10 * time.Second // for the rest of a frame that has begun
+	slowest   = time.Minute      // for a subscriber to take what is written to it
+	pause     = time.Second / 10 // after a client that could not be accepted
+	maxFrame  = 64 << 10         // bytes
+	maxTopics = 100              // that a client may subscribe to
+	maxName   = 200              // bytes of a topic's name
 )
 
 type broker struct {
@@ -31,7 +42,8 @@ type broker struct {
 
 type client struct {
 	queue  chan mem.Buf // closed when no publisher can send to it any more
-	missed int          // with broker.mu
+	missed int          // with broker.mu, as topics
+	topics int
 }
 
 func main() {
@@ -56,8 +68,17 @@ func serve(ctx context.Context, l net.Listener, memory *mem.Allocator, queue int
 	defer clients.Wait()
 	for {
 		conn, err := l.Accept()
-		if err != nil {
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
 			return
+		case errors.Is(err, net.ErrClosed):
+			log.Print(err)
+			return
+		default: // descriptors have run out, for example: those who are here go on
+			log.Print(err)
+			time.Sleep(pause)
+			continue
 		}
 		clients.Go(func() {
 			defer context.AfterFunc(ctx, func() { conn.Close() })()
@@ -74,17 +95,25 @@ func (b *broker) read(c *client, conn net.Conn) error {
 	r := sluice.NewBufReader(conn, sluice.Options{Allocator: b.memory})
 	defer r.Recycle()
 	for {
-		frame, err := r.ReadFrame(4, binary.BigEndian, 64<<10) // retained; 64 KiB at most
+		// A client may say nothing for as long as it likes, but not stop within a frame.
+		if _, err := r.Peek(1); err != nil {
+			return err
+		}
+		conn.SetReadDeadline(time.Now().Add(partial))
+		frame, err := r.ReadFrame(4, binary.BigEndian, maxFrame) // retained
 		if err != nil {
 			return err
 		}
+		conn.SetReadDeadline(time.Time{})
 		line, _, _ := bytes.Cut(frame.Bytes(), []byte("\n"))
 		switch op, topic, _ := strings.Cut(string(line), " "); op {
 		case "P":
 			b.publish(topic, frame)
 		case "S":
 			frame.Release()
-			b.subscribe(topic, c)
+			if err := b.subscribe(topic, c); err != nil {
+				return err
+			}
 		default:
 			frame.Release()
 			return fmt.Errorf("unknown operation %q", op)
@@ -92,13 +121,21 @@ func (b *broker) read(c *client, conn net.Conn) error {
 	}
 }
 
-func (b *broker) subscribe(topic string, c *client) {
+func (b *broker) subscribe(topic string, c *client) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.topics[topic][c] {
+		return nil
+	}
+	if c.topics == maxTopics || len(topic) > maxName {
+		return fmt.Errorf("subscription %d, to a name of %d bytes: too many", c.topics+1, len(topic))
+	}
 	if b.topics[topic] == nil {
 		b.topics[topic] = make(map[*client]bool)
 	}
 	b.topics[topic][c] = true
+	c.topics++
+	return nil
 }
 
 // publish hands frame, transferred, to the subscribers of topic.
@@ -140,6 +177,7 @@ func (b *broker) leave(c *client) int {
 func (c *client) write(conn net.Conn) {
 	w := sluice.NewBufWriter(conn)
 	defer w.Recycle()
+	_ = w.SetTimeout(slowest) // a connection of package net has deadlines
 	for frame := range c.queue {
 		// An error stays, so that the rest is only released.
 		if w.WriteFrame(4, binary.BigEndian, frame) != nil || len(c.queue) == 0 && w.Flush() != nil {

@@ -9,6 +9,8 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,12 +30,17 @@ func TestMain(m *testing.M) {
 // start runs a broker until the test ends.
 func start(t *testing.T, queue int) (addr string) {
 	t.Helper()
-	memory := mem.New(mem.Options{Name: t.Name()})
-	sluicetest.NoLeaks(t, memory)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serveOn(t, l, queue)
+}
+
+func serveOn(t *testing.T, l net.Listener, queue int) (addr string) {
+	t.Helper()
+	memory := mem.New(mem.Options{Name: t.Name()})
+	sluicetest.NoLeaks(t, memory)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -177,5 +184,47 @@ func TestWhatIsNoOperationEndsTheConnection(t *testing.T) {
 		if _, err := p.r.ReadByte(); err != io.EOF && runtime.GOOS == "linux" {
 			t.Errorf("after %q: %v", frame, err)
 		}
+	}
+}
+
+// refusing accepts nothing at first, as when descriptors have run out.
+type refusing struct {
+	net.Listener
+	times int
+}
+
+func (r *refusing) Accept() (net.Conn, error) {
+	if r.times > 0 {
+		r.times--
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	return r.Listener.Accept()
+}
+
+func TestItAcceptsAgainWhenThereAreDescriptors(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := dial(t, serveOn(t, &refusing{l, 2}, 4))
+	p.subscribe("news")
+}
+
+func TestASubscriptionTooManyEndsTheConnection(t *testing.T) {
+	addr := start(t, 4)
+	p := dial(t, addr)
+	for i := range maxTopics {
+		p.send(fmt.Sprint("S ", i))
+		p.send("S 0") // again: no other one
+	}
+	p.subscribe("0")
+	p.send("S more")
+	if _, err := p.r.ReadByte(); err != io.EOF {
+		t.Errorf("after a topic too many: %v", err)
+	}
+	p = dial(t, addr)
+	p.send("S " + strings.Repeat("x", maxName+1))
+	if _, err := p.r.ReadByte(); err != io.EOF {
+		t.Errorf("after a long name: %v", err)
 	}
 }

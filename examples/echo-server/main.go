@@ -34,7 +34,7 @@ func (echo) Completed(w *aio.Watcher, r *aio.OpResult) {
 		w.Free(r.Conn)
 	case r.Operation == aio.OpRead:
 		// r.Buf is retained, and transferred to the write.
-		if w.WriteBuf(nil, r.Conn, r.Buf, time.Time{}) != nil {
+		if w.WriteBuf(nil, r.Conn, r.Buf, time.Now().Add(limit)) != nil {
 			w.Free(r.Conn)
 		}
 	default:
@@ -44,9 +44,12 @@ func (echo) Completed(w *aio.Watcher, r *aio.OpResult) {
 	}
 }
 
+// limit is how long a client may say nothing, or not read its answer.
+const limit = 10 * time.Minute
+
 // listenTo submits a read of as many bytes as come.
 func listenTo(w *aio.Watcher, conn net.Conn) {
-	if w.ReadBuf(nil, conn, 0, time.Time{}) != nil {
+	if w.ReadBuf(nil, conn, 0, time.Now().Add(limit)) != nil {
 		w.Free(conn)
 	}
 }

@@ -26,7 +26,9 @@ import (
 
 const (
 	begins = 10 * time.Second // for a client to say what it wants
-	silent = 10 * time.Second // the longest pause of a publisher
+	silent = 10 * time.Second // the longest pause of a publisher, also in reading answers
+	pause  = time.Second / 10 // after a client that could not be accepted
+	rings  = 256 << 20        // bytes that all streams keep together
 )
 
 func main() {
@@ -53,7 +55,7 @@ type server struct {
 func serve(ctx context.Context, l net.Listener, memory *mem.Allocator) {
 	s := &server{
 		memory: memory,
-		hub:    live.NewHub(live.HubOptions{Stream: live.StreamOptions{Allocator: memory}}),
+		hub:    live.NewHub(live.HubOptions{Stream: live.StreamOptions{Allocator: memory}, Memory: rings}),
 		writer: live.NewWriter(live.WriterOptions{}),
 		end:    playEnd(),
 	}
@@ -61,6 +63,11 @@ func serve(ctx context.Context, l net.Listener, memory *mem.Allocator) {
 	var clients sync.WaitGroup
 	for {
 		conn, err := l.Accept()
+		if err != nil && ctx.Err() == nil && !errors.Is(err, net.ErrClosed) {
+			log.Print(err) // descriptors have run out, for example: those who are here go on
+			time.Sleep(pause)
+			continue
+		}
 		if err != nil {
 			break
 		}
@@ -96,7 +103,6 @@ func (s *server) client(ctx context.Context, conn net.Conn) error {
 	if err != nil {
 		return err
 	}
-	conn.SetDeadline(time.Time{})
 	if req.Kind == rtmp.Publish {
 		return s.publish(conn, c, req)
 	}
@@ -117,7 +123,7 @@ func (s *server) publish(conn net.Conn, c *rtmp.Conn, req *rtmp.Request) error {
 		rtmp.TypeAudio: flv.TagAudio, rtmp.TypeVideo: flv.TagVideo, rtmp.TypeDataAMF0: flv.TagScript,
 	}
 	for {
-		conn.SetReadDeadline(time.Now().Add(silent))
+		conn.SetDeadline(time.Now().Add(silent))
 		m, err := c.ReadMessage()
 		if err != nil {
 			return err
@@ -147,6 +153,7 @@ func (s *server) play(conn net.Conn, c *rtmp.Conn, req *rtmp.Request) error {
 	if err := c.Accept(req); err != nil {
 		return err
 	}
+	conn.SetDeadline(time.Time{}) // the writer ends a player that takes nothing
 	v, err := s.writer.Add(conn, stream, live.ViewerOptions{Form: live.FormRTMP, Trailer: s.end})
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,12 +30,17 @@ func TestMain(m *testing.M) {
 // start runs a server until stop, or until the test ends.
 func start(t *testing.T) (addr string, stop func()) {
 	t.Helper()
-	memory := mem.New(mem.Options{Name: t.Name()})
-	sluicetest.NoLeaks(t, memory)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serveOn(t, l)
+}
+
+func serveOn(t *testing.T, l net.Listener) (addr string, stop func()) {
+	t.Helper()
+	memory := mem.New(mem.Options{Name: t.Name()})
+	sluicetest.NoLeaks(t, memory)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -159,5 +165,30 @@ func TestWhatIsNotThereOrTakenIsRefused(t *testing.T) {
 	}
 	if err := dial(t, addr).Publish("s"); !errors.As(err, &refused) || refused.Code != rtmp.PublishBadName {
 		t.Errorf("publishing a second time: %v", err)
+	}
+}
+
+// refusing accepts nothing at first, as when descriptors have run out.
+type refusing struct {
+	net.Listener
+	times int
+}
+
+func (r *refusing) Accept() (net.Conn, error) {
+	if r.times > 0 {
+		r.times--
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	return r.Listener.Accept()
+}
+
+func TestItAcceptsAgainWhenThereAreDescriptors(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr, _ := serveOn(t, &refusing{l, 2})
+	if err := dial(t, addr).Publish("s"); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -25,7 +25,7 @@ const usage = `rpc-server answers calls, frames with a 4-byte length in front, e
 usage: rpc-server [flags]
 
 A call is one of
-	login NAME    says who calls; answered with: welcome NAME
+	login NAME    says who calls, in 64 bytes at most; answered with: welcome NAME
 	echo TEXT     answered with: NAME N TEXT, where N counts the calls of the connection
 An interrupt or SIGTERM ends the server; what was called is answered first.
 
@@ -74,7 +74,10 @@ type caller struct {
 	answers []byte // of the calls that came together
 }
 
-const maxCall = 64 << 10 // bytes; a client that calls with more is disconnected
+const (
+	maxCall = 64 << 10 // bytes; a client that calls with more is disconnected
+	maxName = 64       // bytes; it is in the answer to each call, and many short calls come together
+)
 
 func newHandler(l *log.Logger, idle time.Duration) *aio.ConnHandler[caller] {
 	return &aio.ConnHandler[caller]{
@@ -102,7 +105,10 @@ func newHandler(l *log.Logger, idle time.Duration) *aio.ConnHandler[caller] {
 	}
 }
 
-var errUnknownCall = errors.New("unknown call")
+var (
+	errUnknownCall = errors.New("unknown call")
+	errNameTooLong = errors.New("name too long")
+)
 
 // call answers one call, borrowed.
 func (s *caller) call(p []byte) error {
@@ -117,6 +123,9 @@ func (s *caller) call(p []byte) error {
 	var answer string
 	switch verb {
 	case "login":
+		if len(rest) > maxName {
+			return fmt.Errorf("%w: %d bytes", errNameTooLong, len(rest))
+		}
 		s.name = rest
 		answer = "welcome " + rest
 	case "echo":

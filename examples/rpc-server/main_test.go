@@ -146,6 +146,7 @@ func TestBadCallsEndTheConnection(t *testing.T) {
 		want string
 	}{
 		{frame("dance"), 0, errUnknownCall.Error()},
+		{frame("login " + strings.Repeat("x", maxName+1)), 0, errNameTooLong.Error()},
 		{binary.BigEndian.AppendUint32(nil, maxCall+1), 0, aio.ErrFrameTooLong.Error()},
 		{[]byte{0, 0}, 100 * time.Millisecond, aio.ErrDeadline.Error()},
 	} {

@@ -80,6 +80,10 @@ type side struct {
 	ended bool
 }
 
+// takes is how long a side may take for what was passed on to it. Clients that say nothing
+// are for the server to end, which knows how long they may: its end is passed on.
+const takes = 5 * time.Minute
+
 // link is a connection of the gateway.
 type link = aio.Conn[side]
 
@@ -91,8 +95,9 @@ type gateway struct {
 
 func (g *gateway) handler(config *tls.Config) *aio.ConnHandler[side] {
 	return &aio.ConnHandler[side]{
-		TLS:  config,
-		Open: g.open,
+		TLS:          config,
+		WriteTimeout: takes,
+		Open:         g.open,
 		Buf: func(c *link, b mem.Buf) error {
 			return c.State.other.WriteBuf(b) //sluice:moved
 		},

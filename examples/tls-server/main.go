@@ -27,6 +27,7 @@ const (
 	maxFrame  = 1 << 20          // bytes; a client that announces a longer frame is disconnected
 	greeting  = 10 * time.Second // for the handshake
 	timeLimit = time.Minute      // for each read and for each flush
+	pause     = time.Second / 10 // after a client that could not be accepted
 )
 
 const usage = `tls-server sends back frames with a 4-byte length over TLS.
@@ -80,14 +81,16 @@ func serve(ctx context.Context, l net.Listener) error {
 	defer clients.Wait()
 	for {
 		conn, err := l.Accept()
-		if ctx.Err() != nil {
-			if err == nil {
-				conn.Close()
-			}
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
 			return nil
-		}
-		if err != nil {
+		case errors.Is(err, net.ErrClosed):
 			return err
+		default: // descriptors have run out, for example: those who are here go on
+			log.Print(err)
+			time.Sleep(pause)
+			continue
 		}
 		clients.Go(func() {
 			defer conn.Close()

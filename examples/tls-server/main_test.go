@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -149,5 +150,46 @@ func TestWrongFlagsAreRefused(t *testing.T) {
 		if err := run(t.Context(), args, io.Discard); err == nil {
 			t.Errorf("%q is accepted", args)
 		}
+	}
+}
+
+// refusing accepts nothing at first, as when descriptors have run out.
+type refusing struct {
+	net.Listener
+	times int
+}
+
+func (r *refusing) Accept() (net.Conn, error) {
+	if r.times > 0 {
+		r.times--
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	return r.Listener.Accept()
+}
+
+func TestItAcceptsAgainWhenThereAreDescriptors(t *testing.T) {
+	config := testcert.Client(t)
+	pair, err := tls.LoadX509KeyPair(testcert.Files(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- serve(ctx, tls.NewListener(&refusing{l, 2}, &tls.Config{Certificates: []tls.Certificate{pair}}))
+	}()
+	c, err := tls.DialWithDialer(&net.Dialer{Deadline: time.Now().Add(atMost)}, "tcp", l.Addr().String(), config)
+	if err != nil {
+		t.Error(err)
+	} else {
+		c.Close()
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("the server ends with %v", err)
 	}
 }
