@@ -14,6 +14,7 @@ type InBand struct {
 	Codec  flv.FourCC
 	config *Config
 	sets   [][]byte // copies
+	bare   int      // key frames before there was enough
 }
 
 // Config returns what is known, nil before there is enough.
@@ -49,6 +50,17 @@ func (b *InBand) Learn(units [][]byte) (changed, key bool) {
 		b.config = c
 	}
 	return changed, key
+}
+
+// bareKeys is how many key frames may come before their parameter sets without a word:
+// some encoders send these every few key frames.
+const bareKeys = 4
+
+// Bare takes note of a key frame that cannot be shown, since there is no configuration. It
+// returns, once, what is to be said when they go on. The track is good as soon as the sets come.
+func (b *InBand) Bare() (what string, say bool) {
+	b.bare++
+	return b.Codec.String() + ", until its parameter sets come: the encoder has to send them with key frames", b.bare == bareKeys
 }
 
 func (b *InBand) learnAV1(sequence []byte) bool {

@@ -17,8 +17,9 @@ type Intake struct {
 	tracks  []*track // nil: passed over
 	joiner  au.Joiner
 	publish func(live.Frame) error
-	begun   bool   // metadata was published
-	first   *track // whose first unit is the origin of the times
+	leftOut func(what string) // nil: what is left out is not said
+	begun   bool              // metadata was published
+	first   *track            // whose first unit is the origin of the times
 	opening opening
 
 	// A track was set back last by so much, then.
@@ -133,6 +134,10 @@ func (x *Intake) Repair(within time.Duration) {
 		}
 	}
 }
+
+// OnLeftOut makes x call f from Push with what a track is whose pictures are left out, and
+// why. Call it before Push.
+func (x *Intake) OnLeftOut(f func(what string)) { x.leftOut = f }
 
 // Takes reports whether the track's packets count.
 func (x *Intake) Takes(track int) bool {
@@ -305,6 +310,10 @@ func (t *track) look(u *au.Unit, media []byte) error {
 	_, u.Key = t.inBand.Learn(t.units)
 	if c := t.inBand.Config(); c != nil {
 		t.config = c
+	} else if u.Key {
+		if what, say := t.inBand.Bare(); say && t.intake.leftOut != nil {
+			t.intake.leftOut(what)
+		}
 	}
 	return nil
 }

@@ -41,11 +41,6 @@ func (x *peer) announce(req *rtsp.Request) (*rtsp.Response, error) {
 	if r.claim, err = x.server.AdmitPublish(x.server.Ctx, info); err != nil {
 		return x.refuse(session.RolePublisher, req, info, err)
 	}
-	for _, t := range tracks {
-		if t.Err != nil {
-			x.server.Log.Info("a track is left out", "stream", info.Stream, "address", info.Address, "reason", t.Err)
-		}
-	}
 	x.place.Leave()
 	x.record = r
 	return x.reply(req, rtsp.StatusOK), nil
@@ -143,6 +138,12 @@ func (x *peer) startRecording(req *rtsp.Request) (*rtsp.Response, error) {
 	r.watchdog = session.NewWatchdog(x.conn, x.server.PublisherTimes(r.info.Stream), x.server.For(r.info.Stream).MinPublishRate)
 	r.client = x.server.Begin(session.RolePublisher, r.info)
 	r.client.Attach(nil, r.watchdog.Stop)
+	for _, t := range r.tracks {
+		if t.Err != nil {
+			r.leaveOut(t.Err.Error())
+		}
+	}
+	r.intake.OnLeftOut(r.leaveOut)
 	r.intake.Bound(x.server.Unfinished.Holder(r.client.Stop).Hold)
 	if r.tcp {
 		r.client.OnLine(x.conn, nil)
@@ -154,6 +155,12 @@ func (x *peer) startRecording(req *rtsp.Request) (*rtsp.Response, error) {
 		r.watching.Go(r.udp.drain)
 	}
 	return x.reply(req, rtsp.StatusOK), nil
+}
+
+// leaveOut says of a track what it is, or why it is left out.
+func (r *recording) leaveOut(track string) {
+	r.client.AlsoLeaveOut(track)
+	r.peer.server.Log.Info("a track is left out", "stream", r.info.Stream, "address", r.info.Address, "track", track)
 }
 
 // publish takes frames of the intake.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"net"
+	"slices"
 	"syscall"
 	"time"
 
@@ -61,7 +62,19 @@ func (s *Client) LeaveOut(tracks []string) {
 	s.left = tracks
 }
 
-// LeftOut returns what LeaveOut was called with last, not to be changed.
+// maxLeftOut bounds the tracks that AlsoLeaveOut adds up to.
+const maxLeftOut = 16
+
+// AlsoLeaveOut says of one more track what it is and why it is left out.
+func (s *Client) AlsoLeaveOut(track string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.left) < maxLeftOut {
+		s.left = append(slices.Clone(s.left), track)
+	}
+}
+
+// LeftOut returns the tracks of LeaveOut and AlsoLeaveOut, not to be changed.
 func (s *Client) LeftOut() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

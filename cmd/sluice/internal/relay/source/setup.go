@@ -35,6 +35,7 @@ func (c *client) setUpAll(tracks []rtpmedia.Track, o *Options, publish func(live
 			ready[i] = true
 		}
 		if refused < 0 {
+			intake.OnLeftOut(leftOut)
 			c.intake = intake
 			return nil
 		}

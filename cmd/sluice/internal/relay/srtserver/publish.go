@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,9 +15,6 @@ import (
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
 )
-
-// maxLeftOut bounds the tracks that the API shows as left out.
-const maxLeftOut = 16
 
 // publish admits a request as a publisher and serves its connection.
 func (s *Server) publish(req srt.ConnRequest, info session.Info) {
@@ -53,9 +49,7 @@ func (s *Server) publish(req srt.ConnRequest, info session.Info) {
 		},
 		Exclude: w.exclude,
 		LeftOut: func(codec string) {
-			if left := c.LeftOut(); len(left) < maxLeftOut {
-				c.LeaveOut(append(slices.Clone(left), codec))
-			}
+			c.AlsoLeaveOut(codec)
 			s.Log.Info("a track is left out", "stream", info.Stream, "address", info.Address, "codec", codec)
 		},
 	})

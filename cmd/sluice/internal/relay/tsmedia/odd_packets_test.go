@@ -127,7 +127,7 @@ func TestPicturesThatWaitForTheirParameterSets(t *testing.T) {
 	for _, c := range []struct {
 		bare int // key frames without sets
 		left int
-	}{{unreadyKeys - 1, 0}, {3 * unreadyKeys, 1}} {
+	}{{3, 0}, {12, 1}} {
 		s := newStation(t)
 		s.table(map[uint16]astits.StreamType{videoPID: astits.StreamTypeH264Video, audioPID: astits.StreamTypeAACAudio})
 		for range c.bare {

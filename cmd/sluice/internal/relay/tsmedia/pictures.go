@@ -13,7 +13,6 @@ type pictures struct {
 	inBand  au.InBand
 	units   [][]byte // of the latest packet
 	playing bool     // there was a key frame
-	unready int      // key frames before the parameter sets
 
 	begun    bool  // there was a packet
 	dts, pts int64 // of the latest one
@@ -58,7 +57,9 @@ func (x *pictures) picture(pts, dts int64, units [][]byte) error {
 	decoded := x.clock.at(0, dts)
 	shown := max(decoded+difference(pts, dts), 0)
 	if key && config == nil {
-		x.awaitSets()
+		if what, say := x.inBand.Bare(); say && x.LeftOut != nil {
+			x.LeftOut(what)
+		}
 	}
 	if len(units) == 0 || config == nil || !x.playing && !key {
 		return nil
@@ -74,19 +75,6 @@ func (x *pictures) picture(pts, dts int64, units [][]byte) error {
 		n += 4 + len(p)
 	}
 	return x.publish(&u, n, func(dst []byte) { au.AppendLengths(dst, units) })
-}
-
-// unreadyKeys is how many key frames may come before their parameter sets without a word:
-// some encoders send these every few key frames.
-const unreadyKeys = 4
-
-// awaitSets takes note of a key frame that cannot be shown, and says so when they go on.
-// The track is taken all the same as soon as the sets come.
-func (x *pictures) awaitSets() {
-	x.unready++
-	if x.unready == unreadyKeys && x.LeftOut != nil {
-		x.LeftOut(x.inBand.Codec.String() + ", until its parameter sets come: the encoder has to send them with key frames")
-	}
 }
 
 // next returns the time of a packet that says none. One that goes on with the picture before,

@@ -101,6 +101,7 @@ func (x *publishing) begin() {
 	x.watchdog = session.WatchIngest(x.peer, s.PublisherTimes(x.info.Stream), s.For(x.info.Stream).MinPublishRate)
 	x.keyed = time.Now()
 	x.intake.Bound(s.Unfinished.Holder(c.Stop).Hold)
+	x.intake.OnLeftOut(c.AlsoLeaveOut)
 	x.mu.Unlock()
 	x.client.Store(c)
 	close(x.started)
