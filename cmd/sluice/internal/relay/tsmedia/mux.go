@@ -21,6 +21,8 @@ type Muxer struct {
 	video, audio *mpegts.Track // nil: none
 	codecs       [2]flv.FourCC
 	configs      [2]*au.Config
+	program      []byte // what frames of sound begin with; nil: nothing
+	sounding     []byte // a frame behind it
 	out          []byte
 	parts        [][]byte
 
@@ -49,7 +51,8 @@ func New(video, audio *au.Config) (m *Muxer, missing []flv.FourCC, err error) {
 		} else {
 			missing = append(missing, audio.Codec)
 		}
-		m.codecs[1], m.configs[1] = audio.Codec, audio
+		m.codecs[1] = audio.Codec
+		m.soundIs(audio)
 	}
 	for _, t := range []*mpegts.Track{m.video, m.audio} {
 		if t != nil {
@@ -64,6 +67,13 @@ func New(video, audio *au.Config) (m *Muxer, missing []flv.FourCC, err error) {
 		return nil, missing, fmt.Errorf("%w: %w", ErrCodec, err)
 	}
 	return m, missing, nil
+}
+
+func (m *Muxer) soundIs(c *au.Config) {
+	m.configs[1], m.program = c, nil
+	if c.Codec == flv.CodecAAC {
+		m.program = programElement(c.Record)
+	}
 }
 
 func audioCodec(c *au.Config) codecs.Codec {
@@ -125,7 +135,8 @@ func (m *Muxer) Append(u *au.Unit) ([]byte, error) {
 		if codec == nil {
 			return nil, fmt.Errorf("%w: %v was %v", au.ErrChanged, c, m.configs[1])
 		}
-		t.Codec, m.configs[1] = codec, c
+		t.Codec = codec
+		m.soundIs(c)
 	}
 	var err error
 	if u.Video {
@@ -183,7 +194,12 @@ func (m *Muxer) picture(t *mpegts.Track, u *au.Unit, pts, dts int64) error {
 func (m *Muxer) sound(t *mpegts.Track, u *au.Unit, pts int64) error {
 	switch u.Codec {
 	case flv.CodecAAC:
-		return m.writer.WriteMPEG4Audio(t, pts, u.Parts)
+		frame := u.Parts[0]
+		if m.program != nil && frame[0]>>5 != idProgram {
+			m.sounding = append(append(m.sounding[:0], m.program...), frame...)
+			frame = m.sounding
+		}
+		return m.writer.WriteMPEG4Audio(t, pts, [][]byte{frame})
 	case flv.CodecOpus:
 		return m.writer.WriteOpus(t, pts, u.Parts)
 	case flv.CodecMP3:
