@@ -1,7 +1,11 @@
 package web
 
 import (
+	"cmp"
+	"context"
+
 	"github.com/sluice-go/sluice/amf0"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
 )
@@ -20,14 +24,18 @@ type AudioInfo struct {
 	Channels int    `json:"channels"`
 }
 
-// mediaInfo returns what a stream carries, from its sequence headers, or from its
-// metadata for codecs without them. nil means not known.
+// mediaInfo returns what a stream carries, from its sequence headers, or for codecs without
+// them from its metadata, and where there is none from its newest frames. nil means not known.
 func mediaInfo(st *live.Stream, f live.StreamStats) (*VideoInfo, *AudioInfo) {
 	video, audio := videoOf(f.VideoConfig), audioOf(f.AudioConfig)
 	if video != nil && video.Width > 0 && audio != nil {
 		return video, audio
 	}
 	meta := metadataOf(st)
+	if meta == nil && (video == nil || audio == nil) {
+		v, a := mediaOfFrames(st)
+		return cmp.Or(video, v), cmp.Or(audio, a)
+	}
 	if id := meta.Number("videocodecid"); video == nil && id != 0 {
 		video = &VideoInfo{Codec: videoCodec(uint8(id))}
 	}
@@ -39,6 +47,20 @@ func mediaInfo(st *live.Stream, f live.StreamStats) (*VideoInfo, *AudioInfo) {
 		if stereo, ok := meta.Get("stereo"); ok && stereo == true {
 			audio.Channels = 2
 		}
+	}
+	return video, audio
+}
+
+// mediaOfFrames is mediaInfo by the frames that there are now.
+func mediaOfFrames(st *live.Stream) (video *VideoInfo, audio *AudioInfo) {
+	now, cancel := context.WithCancel(context.Background())
+	cancel() // more is not waited for
+	v, a, _ := au.Discover(now, st, 0)
+	if v != nil {
+		video = videoConfig(v.Codec, v.Record)
+	}
+	if a != nil {
+		audio = &AudioInfo{Codec: a.Codec.String(), Rate: a.Rate, Channels: a.Channels}
 	}
 	return video, audio
 }

@@ -34,6 +34,7 @@ func TestTracks(t *testing.T) {
 			`audio 0 mp4a 48000, audio 1 mp4a 44100`},
 		{"many codecs", []string{"\x08\x95\x20mp4a\x00" + sized(aac44) + "Opus\x01" + sized(opus) + "mp4a\x02" + sized(aac48)},
 			`audio 0 mp4a 44100, audio 1 Opus 48000, audio 2 mp4a 48000`},
+		{"neither header nor metadata", []string{"\x09\x12\x00\x00\x84", "\x08\x2f\xff\xfb\x94\x64\x00\x00"}, `video 0 FLV1 0, audio 0 .mp3 48000`},
 		{"cut off", []string{"\x08\x95\x20mp4a\x00" + sized(aac44) + "Opus\x01\x00\x10\x00x"}, `audio 0 mp4a 44100`},
 	} {
 		h := live.NewHub(live.HubOptions{})
