@@ -76,6 +76,11 @@ type Options struct {
 	// of the program counts as the bytes that are still to be written. What was
 	// transferred counts as the blocks that its bytes need, 256 B at least, until
 	// it is written; it is copied when it keeps more than eight times that.
+	//
+	// What the kernel has taken does not count, and is no memory of an Allocator: for a peer
+	// that reads nothing up to 4 MB on Linux (tcp_wmem), which count for the control group
+	// in version 2. SO_SNDBUF bounds it: set it on the listener, whose connections have it then,
+	// as examples/push-server does, or on one by SyscallConn.
 	QueueLimit int
 	// ErrorsComplete says that what is wrong with one connection (it is closed, it
 	// is of a kind that the driver cannot take, its queue is full, descriptors have

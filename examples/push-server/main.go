@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"os"
 	"os/signal"
 	"sync"
@@ -57,7 +58,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if flags.NArg() > 0 || *n < 1 || *every <= 0 || *queue < 1 || !known {
 		return fmt.Errorf("want no arguments but flags, each number above 0 and a policy of queue, skip, close, got %q", args)
 	}
-	listeners, err := aio.Listen(ctx, "tcp", *addr, 1)
+	listeners, err := listen(ctx, *addr, *queue)
 	if err != nil {
 		return err
 	}
@@ -70,6 +71,19 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	stop()
 	ticking.Wait()
 	return err
+}
+
+// listen opens the listener. As much as in its queue waits for a client in the kernel.
+func listen(ctx context.Context, addr string, queue int) ([]net.Listener, error) {
+	listeners, err := aio.Listen(ctx, "tcp", addr, 1)
+	if err != nil {
+		return nil, err
+	}
+	if err := bound(listeners[0], queue); err != nil {
+		listeners[0].Close()
+		return nil, err
+	}
+	return listeners, nil
 }
 
 // place is the state of a client: where in hub.clients it is.
