@@ -30,7 +30,7 @@ var looks = []struct {
 
 func TestPageInABrowser(t *testing.T) {
 	chromium := browser(t)
-	options := Options{RTMPAddr: "[::]:1935", RTSPAddr: "[::]:8554", HLS: true, WebRTC: true, Merge: 80 * time.Millisecond}
+	options := Options{RTMPAddr: "[::]:1935", RTSPAddr: "[::]:8554", SRTAddr: "[::]:8890", HLS: true, WebRTC: true, Merge: 80 * time.Millisecond}
 	each := func(t *testing.T, f func(t *testing.T, name string, width int64, dark bool)) {
 		for _, l := range looks {
 			t.Run(l.name, func(t *testing.T) {

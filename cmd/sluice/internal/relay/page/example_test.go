@@ -21,5 +21,5 @@ func ExampleHandler() {
 	fmt.Println(w.Body)
 	// Output:
 	// 200 text/html; charset=utf-8
-	// {"rtmp_port":1935,"rtmps_port":0,"rtsp_port":0,"rtsps_port":0,"hls":false,"webrtc":false,"merge_ms":80,"protect_publish":false,"protect_play":false,"cluster":false}
+	// {"rtmp_port":1935,"rtmps_port":0,"rtsp_port":0,"rtsps_port":0,"srt_port":0,"srt_encrypted":false,"hls":false,"webrtc":false,"merge_ms":80,"protect_publish":false,"protect_play":false,"cluster":false}
 }

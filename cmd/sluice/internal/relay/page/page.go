@@ -17,6 +17,10 @@ type Options struct {
 	// browser's URL. Empty or "off": there is no such listener.
 	RTMPAddr, RTMPSAddr string
 	RTSPAddr, RTSPSAddr string
+	SRTAddr             string // UDP
+	// SRTEncrypted says that SRT asks for a passphrase, so that the lines to copy have a
+	// placeholder for it.
+	SRTEncrypted bool
 	// Nodes returns the origins of other servers to which viewers may be sent, which the
 	// page may then connect to; nil: it is in no cluster.
 	Nodes func() []string
@@ -37,6 +41,8 @@ type config struct {
 	RTMPSPort      int   `json:"rtmps_port"` // 0: no listener
 	RTSPPort       int   `json:"rtsp_port"`
 	RTSPSPort      int   `json:"rtsps_port"`
+	SRTPort        int   `json:"srt_port"`
+	SRTEncrypted   bool  `json:"srt_encrypted"`
 	HLS            bool  `json:"hls"`
 	WebRTC         bool  `json:"webrtc"`
 	MergeMS        int64 `json:"merge_ms"`
@@ -70,7 +76,7 @@ func (o Options) config() []byte {
 		others = o.Others()
 	}
 	text, err := json.Marshal(config{
-		port(o.RTMPAddr), port(o.RTMPSAddr), port(o.RTSPAddr), port(o.RTSPSAddr), o.HLS, o.WebRTC, o.Merge.Milliseconds(), o.ProtectPublish, o.ProtectPlay, o.Nodes != nil, others,
+		port(o.RTMPAddr), port(o.RTMPSAddr), port(o.RTSPAddr), port(o.RTSPSAddr), port(o.SRTAddr), o.SRTEncrypted, o.HLS, o.WebRTC, o.Merge.Milliseconds(), o.ProtectPublish, o.ProtectPlay, o.Nodes != nil, others,
 	})
 	if err != nil {
 		panic("page: " + err.Error()) // plain data

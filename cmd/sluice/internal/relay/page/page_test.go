@@ -343,8 +343,8 @@ func TestConfig(t *testing.T) {
 		{Options{}, config{}},
 		{Options{RTMPAddr: "off", RTMPSAddr: "off"}, config{}},
 		{
-			Options{RTMPAddr: "[::]:1935", RTMPSAddr: "127.0.0.1:443", RTSPAddr: ":8554", HLS: true, WebRTC: true, Merge: 80 * time.Millisecond, ProtectPublish: true, ProtectPlay: true},
-			config{RTMPPort: 1935, RTMPSPort: 443, RTSPPort: 8554, HLS: true, WebRTC: true, MergeMS: 80, ProtectPublish: true, ProtectPlay: true},
+			Options{RTMPAddr: "[::]:1935", RTMPSAddr: "127.0.0.1:443", RTSPAddr: ":8554", SRTAddr: ":8890", SRTEncrypted: true, HLS: true, WebRTC: true, Merge: 80 * time.Millisecond, ProtectPublish: true, ProtectPlay: true},
+			config{RTMPPort: 1935, RTMPSPort: 443, RTSPPort: 8554, SRTPort: 8890, SRTEncrypted: true, HLS: true, WebRTC: true, MergeMS: 80, ProtectPublish: true, ProtectPlay: true},
 		},
 		{Options{RTMPAddr: ":41935"}, config{RTMPPort: 41935}},
 		{Options{Nodes: func() []string { return nil }}, config{Cluster: true}},

@@ -341,13 +341,19 @@ func TestPageInUse(t *testing.T) {
 
 	t.Run("lines", func(t *testing.T) {
 		t.Parallel()
-		server := serve(t)
+		all := options
+		all.RTSPAddr, all.SRTAddr, all.SRTEncrypted, all.WebRTC = ":8554", ":8890", true, true
+		server := newFakeServer(t, all)
 		b := open(t, chromium, server, "/", desktop, false)
 		b.until(`document.querySelector("#empty:not([hidden]) code")`)
 		b.do(`(() => { const e = document.getElementById("new-name"); e.value = "nameless"; e.dispatchEvent(new Event("input")); })()`)
 		b.until(`!document.getElementById("new-name-fault").hidden`)
 		for name, want := range map[string][]string{
-			"cam/1":       {"rtmp://127.0.0.1:41935/cam/1\n", "rtmp://127.0.0.1:41935/cam\n", "rtmps://127.0.0.1/cam/1?token=TOKEN", `"` + server.URL + `/cam/1.flv?token=TOKEN"`},
+			"cam/1": {
+				"rtmp://127.0.0.1:41935/cam/1\n", "rtmp://127.0.0.1:41935/cam\n", "rtmps://127.0.0.1/cam/1?token=TOKEN", `"` + server.URL + `/cam/1.flv?token=TOKEN"`,
+				server.URL + "/cam/1/whip\n", "-f rtsp rtsp://127.0.0.1:8554/cam/1\n",
+				`-f mpegts "srt://127.0.0.1:8890?streamid=publish:cam/1&passphrase=PASSPHRASE"` + "\n", "\nsrt://127.0.0.1:8890?streamid=read:cam/1%3Ftoken%3DTOKEN&passphrase=PASSPHRASE\n",
+			},
 			"a/b c":       {`"rtmp://127.0.0.1:41935/a/b c"`, server.URL + "/a/b%20c.flv", "?stream=a/b%20c"},
 			"a/$(reboot)": {`'rtmp://127.0.0.1:41935/a/$(reboot)'`, server.URL + "/a/%24%28reboot%29.flv"},
 			"a/it's `x`":  {`'rtmp://127.0.0.1:41935/a/it'\''s ` + "`x`'", server.URL + "/a/it%27s%20%60x%60.flv"},

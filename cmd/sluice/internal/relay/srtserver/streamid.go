@@ -18,20 +18,15 @@ type request struct {
 // standard is what a stream id in the form of SRT's access control begins with.
 const standard = "#!::"
 
-// escaped is the same in an address. Some clients decode the id in their address, others
-// send it as it is there.
-const escaped = "%23!::"
-
 // parseStreamID reads a stream id: "#!::r=APP/NAME,m=publish" as of SRT's access control
 // guidelines, or APP/NAME, publish:APP/NAME and read:APP/NAME. A resource may have a
-// query. Keys that are not the protocol's become part of it. The first form may be escaped
-// as in an address. An error matches
-// session.ErrBadRequest.
+// query. Keys that are not the protocol's become part of it. All may be escaped as in an
+// address. An error matches session.ErrBadRequest.
 func parseStreamID(id string) (r request, err error) {
 	r.role, r.query = session.RoleViewer, url.Values{}
-	if strings.HasPrefix(id, escaped) {
-		if id, err = url.PathUnescape(id); err != nil {
-			return r, fmt.Errorf("%w: an escape in the stream id", session.ErrBadRequest)
+	if !strings.HasPrefix(id, standard) {
+		if id, err = unescaped(id); err != nil {
+			return r, err
 		}
 	}
 	resource := id
@@ -44,7 +39,9 @@ func parseStreamID(id string) (r request, err error) {
 			}
 			switch key {
 			case "r":
-				resource = value
+				if resource, err = unescaped(value); err != nil {
+					return r, err
+				}
 			case "m":
 				switch value {
 				case "publish":
@@ -81,4 +78,22 @@ func parseStreamID(id string) (r request, err error) {
 	app, name, _ := strings.Cut(strings.TrimPrefix(resource, "/"), "/")
 	r.stream, err = session.StreamName(app, name)
 	return r, err
+}
+
+// unescaped returns an id, or its resource, as it was meant. Some clients decode the id in their
+// address, others send it as it is there, and no name has a percent sign. What follows a question
+// mark is escaped by itself.
+func unescaped(id string) (string, error) {
+	name, query, asks := strings.Cut(id, "?")
+	if !strings.Contains(name, "%") {
+		return id, nil
+	}
+	name, err := url.PathUnescape(name)
+	if err != nil {
+		return "", fmt.Errorf("%w: an escape in the stream id", session.ErrBadRequest)
+	}
+	if asks {
+		name += "?" + query
+	}
+	return name, nil
 }

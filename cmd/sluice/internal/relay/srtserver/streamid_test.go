@@ -20,6 +20,10 @@ func TestStreamIDs(t *testing.T) {
 		"%23!::r=live/s,m=publish":                {"live/s", "", session.RolePublisher}, // srt-live-transmit does not decode its address
 		"%23!::r%3Dlive%2Fs%2Cm%3Drequest":        {"live/s", "", session.RoleViewer},
 		"live/s":                                  {"live/s", "", session.RoleViewer},
+		"read:live/s%3Ftoken%3DTOKEN":             {"live/s", "TOKEN", session.RoleViewer}, // nor does ffmpeg 5
+		"publish%3Alive%2Fs%3Ftoken%3Da%252Bb":    {"live/s", "a+b", session.RolePublisher},
+		"read:live%2F%E6%97%A5?token=a%2Bb":       {"live/日", "a+b", session.RoleViewer},
+		"#!::m=publish,r=live/%E6%97%A5,s=x%y":    {"live/日", "x%y", session.RolePublisher},
 		"read:live/s?token=a%2Bb":                 {"live/s", "a+b", session.RoleViewer},
 		"publish:live/日本":                         {"live/日本", "", session.RolePublisher},
 	} {
@@ -30,7 +34,7 @@ func TestStreamIDs(t *testing.T) {
 	}
 	for _, id := range []string{
 		"", "s", "#!::", "#!::r=s", "#!::m=publish", "#!::r=live/s,m=bidirectional", "#!::r=live/s,m=", "#!::r=live/s,t=file", "#!::r=live/s,", "#!:{r=live/s}", "publish:", "read:live/../x",
-		"live/s?%zz", "%23!::r=live/s,s=%zz", "live/\x00", "live/.s", "api/streams", strings.Repeat("x", 600) + "/s",
+		"live/s?%zz", "live/%zz", "#!::r=live/%zz", "live/a%20b", "%23!::r=live/s,s=%zz", "live/\x00", "live/.s", "api/streams", strings.Repeat("x", 600) + "/s",
 	} {
 		if r, err := parseStreamID(id); !errors.Is(err, session.ErrBadRequest) {
 			t.Errorf("%q is %+v, %v", id, r, err)

@@ -161,7 +161,7 @@ func (w *Server) pages() http.Handler {
 		nodes, others = w.nodeOrigins, w.otherNodes
 	}
 	b := &builtPage{c, page.Handler(page.Options{
-		RTMPAddr: at["rtmp"], RTMPSAddr: at["rtmps"], RTSPAddr: at["rtsp"], RTSPSAddr: at["rtsps"], Merge: c.Merge,
+		RTMPAddr: at["rtmp"], RTMPSAddr: at["rtmps"], RTSPAddr: at["rtsp"], RTSPSAddr: at["rtsps"], SRTAddr: at["srt"], SRTEncrypted: c.SRTPassphrase != "", Merge: c.Merge,
 		Nodes: nodes, Others: others,
 		HLS: c.HLS != config.HLSOff, WebRTC: config.On(c.WebRTC),
 		ProtectPublish: slices.Contains(c.Protect, "publish"), ProtectPlay: slices.Contains(c.Protect, "play"),

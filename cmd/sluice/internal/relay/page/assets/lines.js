@@ -33,20 +33,28 @@ export function addresses(name, config, playToken = "") {
   const play = token(config.protect_play, playToken);
   const push = token(config.protect_publish, "");
   const flv = `${location.origin}/${path(name)}.flv`;
-  const rtsp = (base) => base && `${base}/${raw}${play}`;
+  const rtsp = (base, query) => base && `${base}/${raw}${query}`;
+  const rtspBase = at("rtsp", config.rtsp_port, 554);
+  // The whole name of a stream is one parameter.
+  const srt = (mode, query) =>
+    config.srt_port ? `srt://${host}:${config.srt_port}?streamid=${mode}:${path(name)}${encodeURIComponent(query)}${config.srt_encrypted ? "&passphrase=PASSPHRASE" : ""}` : "";
   return {
     push: rtmp && `${rtmp}/${raw}${push}`,
     server: rtmp && `${rtmp}/${slash < 0 ? "" : raw.slice(0, slash)}`,
     key: raw.slice(slash + 1) + push,
     post: flv + push,
+    whip: config.webrtc ? `${location.origin}/${path(name)}/whip${push}` : "",
+    rtspPush: rtsp(rtspBase, push) || rtsp(at("rtsps", config.rtsps_port, 322), push),
+    srtPush: srt("publish", push),
     rtmp: rtmp && `${rtmp}/${raw}${play}`,
     rtmps: config.rtmp_port && config.rtmps_port ? `${at("rtmps", config.rtmps_port, 443)}/${raw}${play}` : "",
     flv: flv + play,
     ws: flv.replace(/^http/, "ws") + play,
     hls: config.hls ? `${location.origin}/${path(name)}.m3u8${play}` : "",
     whep: config.webrtc ? `${location.origin}/${path(name)}/whep${play}` : "",
-    rtsp: rtsp(at("rtsp", config.rtsp_port, 554)),
-    rtsps: rtsp(at("rtsps", config.rtsps_port, 322)),
+    rtsp: rtsp(rtspBase, play),
+    rtsps: rtsp(at("rtsps", config.rtsps_port, 322), play),
+    srt: srt("read", play),
     page: `${location.origin}/?stream=${path(name)}${playToken ? `&token=${encodeURIComponent(playToken)}` : ""}`,
   };
 }
@@ -58,18 +66,25 @@ export function pushLines(parent, { test = false } = {}) {
   const pattern = copyLine("ffmpeg, a test picture: needs no file and no camera");
   const server = copyLine("OBS: Settings, Stream, Service “Custom”, Server");
   const key = copyLine("OBS: Stream Key");
+  const whip = copyLine("OBS: Settings, Stream, Service “WHIP”, Server");
+  const rtsp = copyLine("ffmpeg by RTSP");
+  const srt = copyLine("ffmpeg by SRT");
   const token = copyLine("A token for it, on the server");
   return (name, config) => {
     const a = addresses(name, config);
     const to = quote(a.push || a.post);
     const form = a.push ? "" : "-method POST ";
-    file.update(`ffmpeg -re -stream_loop -1 -i video.mp4 -c copy -f flv ${form}${to}`);
+    const send = "ffmpeg -re -stream_loop -1 -i video.mp4 -c copy -f ";
+    file.update(`${send}flv ${form}${to}`);
+    whip.update(a.whip);
+    rtsp.update(`${send}rtsp ${quote(a.rtspPush)}`);
+    srt.update(`${send}mpegts ${quote(a.srtPush)}`);
     pattern.update("ffmpeg -re -f lavfi -i testsrc2=size=1280x720:rate=30 -f lavfi -i sine=frequency=440 " +
       `-c:v libx264 -preset veryfast -tune zerolatency -g 60 -pix_fmt yuv420p -c:a aac -f flv ${form}${to}`);
     server.update(a.server);
     key.update(a.key);
     token.update(`sluice token --publish ${quote(visible(name))} --expires 24h`);
-    arrange(parent, [test && pattern, file, a.push && server, a.push && key, config.protect_publish && token].filter(Boolean));
+    arrange(parent, [test && pattern, file, a.push && server, a.push && key, a.whip && whip, a.rtspPush && rtsp, a.srtPush && srt, config.protect_publish && token].filter(Boolean));
   };
 }
 
@@ -84,6 +99,7 @@ export function playLines(parent) {
     whep: copyLine("WebRTC by WHEP"),
     rtsp: copyLine("RTSP"),
     rtsps: copyLine("RTSPS"),
+    srt: copyLine("SRT"),
     ws: copyLine("FLV over WebSocket, for players in pages"),
   };
   const token = copyLine("A token for it, on the server");

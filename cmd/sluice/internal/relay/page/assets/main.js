@@ -20,7 +20,7 @@ const shown = {
   name: query.get("stream") || "", // of the selected stream
   chosen: Boolean(query.get("stream")), // by a person, so that it stays when it is not live
 };
-let config = { rtmp_port: 1935, rtmps_port: 0, rtsp_port: 0, rtsps_port: 0, hls: false, webrtc: false, merge_ms: NaN, protect_publish: false, protect_play: false };
+let config = { rtmp_port: 1935, rtmps_port: 0, rtsp_port: 0, rtsps_port: 0, srt_port: 0, srt_encrypted: false, hls: false, webrtc: false, merge_ms: NaN, protect_publish: false, protect_play: false };
 let known = null; // the newest answer
 let refused = false; // there is none without the API token
 const histories = new Map();

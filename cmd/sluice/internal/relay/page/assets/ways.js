@@ -28,8 +28,9 @@ export function wayFor(chosen, config, stream, tried, past = false) {
 
 // forms say which codecs a protocol has a form for; what is not here takes all.
 const forms = {
-  hls: (codec) => ["avc1", "hvc1", "av01", "mp4a", "Opus"].includes(codec),
+  hls: (codec) => ["avc1", "hvc1", "av01", "mp4a", "Opus", "fLaC"].includes(codec),
   rtsp: (codec) => codec !== "fLaC",
+  srt: (codec) => ["avc1", "hvc1", "mp4a", "Opus", ".mp3", "ac-3"].includes(codec),
   whep: (codec) => ["avc1", "hvc1", "av01", "vp09", "Opus"].includes(codec),
 };
 
