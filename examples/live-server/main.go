@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -28,12 +29,22 @@ const (
 	begins = 10 * time.Second // for a client to say what it wants
 	silent = 10 * time.Second // the longest pause of a publisher, also in reading answers
 	pause  = time.Second / 10 // after a client that could not be accepted
-	rings  = 256 << 20        // bytes that all streams keep together
+
+	leastRing = 256 << 10 // bytes that a stream may keep, however many there are
+)
+
+var (
+	errFull       = errors.New("no room for another stream")
+	errUnfinished = errors.New("too many bytes of unfinished messages")
 )
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:1935", "listen on this `address`")
+	memory := flag.Int64("memory", 256<<20, "streams keep half of so many `bytes`, messages that have come in part a quarter")
 	flag.Parse()
+	if *memory < 4<<20 {
+		log.Fatal("no room for streams: want 4 MiB at least")
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	l, err := net.Listen("tcp", *addr)
@@ -41,7 +52,7 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Println("listening on", l.Addr())
-	serve(ctx, l, mem.Default())
+	serve(ctx, l, mem.Default(), *memory)
 }
 
 type server struct {
@@ -49,15 +60,23 @@ type server struct {
 	hub    *live.Hub
 	writer *live.Writer
 	end    []byte
+
+	publishing sync.Mutex
+	streams    int          // at most
+	partly     int64        // bytes of unfinished messages of all clients, at most
+	unfinished atomic.Int64 // and now
 }
 
 // serve serves clients until ctx is done, and returns when all are gone.
-func serve(ctx context.Context, l net.Listener, memory *mem.Allocator) {
+func serve(ctx context.Context, l net.Listener, memory *mem.Allocator, bytes int64) {
 	s := &server{
 		memory: memory,
-		hub:    live.NewHub(live.HubOptions{Stream: live.StreamOptions{Allocator: memory}, Memory: rings}),
+		hub:    live.NewHub(live.HubOptions{Stream: live.StreamOptions{Allocator: memory}, Memory: bytes / 2}),
 		writer: live.NewWriter(live.WriterOptions{}),
 		end:    playEnd(),
+
+		streams: int(bytes / 2 / leastRing),
+		partly:  bytes / 4,
 	}
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	var clients sync.WaitGroup
@@ -93,7 +112,16 @@ func (s *server) client(ctx context.Context, conn net.Conn) error {
 	defer r.Recycle()
 	w := sluice.NewBufWriter(conn, sluice.Options{Allocator: s.memory})
 	defer w.Recycle()
-	c := rtmp.NewConn(r, w, rtmp.Options{})
+	held := 0 // of unfinished messages
+	hold := func(bytes int) error {
+		all := s.unfinished.Add(int64(bytes - held))
+		if held = bytes; bytes > 0 && all > s.partly {
+			return errUnfinished
+		}
+		return nil
+	}
+	defer hold(0)
+	c := rtmp.NewConn(r, w, rtmp.Options{Limits: rtmp.Limits{Hold: hold}})
 	defer c.Recycle()
 	conn.SetDeadline(time.Now().Add(begins))
 	if err := c.ServerHandshake(); err != nil {
@@ -111,7 +139,7 @@ func (s *server) client(ctx context.Context, conn net.Conn) error {
 }
 
 func (s *server) publish(conn net.Conn, c *rtmp.Conn, req *rtmp.Request) error {
-	p, err := s.hub.Publish(req.App+"/"+req.Stream, live.PublishOptions{Name: conn.RemoteAddr().String()})
+	p, err := s.begin(req.App+"/"+req.Stream, conn)
 	if err != nil {
 		return errors.Join(err, c.Refuse(req, rtmp.PublishBadName, err.Error()))
 	}
@@ -143,6 +171,16 @@ func (s *server) publish(conn net.Conn, c *rtmp.Conn, req *rtmp.Request) error {
 			return err
 		}
 	}
+}
+
+// begin makes conn the publisher of a stream, if there is room for one.
+func (s *server) begin(name string, conn net.Conn) (*live.Publisher, error) {
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
+	if s.hub.Rings() >= s.streams {
+		return nil, errFull
+	}
+	return s.hub.Publish(name, live.PublishOptions{Name: conn.RemoteAddr().String()})
 }
 
 func (s *server) play(conn net.Conn, c *rtmp.Conn, req *rtmp.Request) error {

@@ -8,6 +8,7 @@ import (
 	"log"
 	"net"
 	"os"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -44,7 +45,7 @@ func serveOn(t *testing.T, l net.Listener) (addr string, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
-		serve(ctx, l, memory)
+		serve(ctx, l, memory, 8<<20)
 		close(done)
 	}()
 	stop = sync.OnceFunc(func() {
@@ -190,5 +191,46 @@ func TestItAcceptsAgainWhenThereAreDescriptors(t *testing.T) {
 	addr, _ := serveOn(t, &refusing{l, 2})
 	if err := dial(t, addr).Publish("s"); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestStreamsAndUnfinishedMessagesHaveBounds(t *testing.T) {
+	addr, _ := start(t)
+	var publishers []peer
+	for i := range 8<<20/2/leastRing + 1 {
+		p := dial(t, addr)
+		err := p.Publish(strconv.Itoa(i))
+		if i < 8<<20/2/leastRing {
+			publishers = append(publishers, p)
+			if err != nil {
+				t.Fatalf("stream %d: %v", i, err)
+			}
+			continue
+		}
+		var refused *rtmp.StatusError
+		if !errors.As(err, &refused) {
+			t.Errorf("a stream too many: %v", err)
+		}
+	}
+	// Each sends 1 MiB of a message of 2 MiB.
+	part := rtmp.AppendChunkHeader(nil, 6, rtmp.TypeVideo, publishers[0].StreamID(), 0, 2<<20)
+	for n := range 8 << 10 {
+		if n > 0 {
+			part = append(part, 0xc6)
+		}
+		part = append(part, make([]byte, 128)...)
+	}
+	ended := make(chan bool, len(publishers))
+	for _, p := range publishers[:8] {
+		go func() {
+			_, err := p.conn.Write(part)
+			for err == nil {
+				_, err = p.ReadMessage()
+			}
+			ended <- !errors.Is(err, os.ErrDeadlineExceeded)
+		}()
+	}
+	if !<-ended {
+		t.Error("no publisher is ended for what it holds")
 	}
 }
