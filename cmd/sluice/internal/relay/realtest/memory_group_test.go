@@ -4,6 +4,8 @@ package realtest
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,6 +35,43 @@ func memoryGroup(t *testing.T, most int) string {
 	}
 	t.Skip("no control group with a limit of memory can be made here")
 	return ""
+}
+
+// A crowd of clients stops half way through an offer: in a small container the kernel would kill
+// the server for what it has of them.
+func TestACrowdOfHalfOffersInASmallControlGroup(t *testing.T) {
+	if !measured() {
+		t.Skip("the checks take memory of their own")
+	}
+	const crowd, length, sent = 1800, 64000, 60000
+	group := memoryGroup(t, 128<<20)
+	s := serve(t, options{
+		flags: strings.Fields("--webrtc 127.0.0.1:0 --max-memory 64MiB --max-handshakes 2000 --max-handshakes-per-address 2000"),
+		under: []string{"sh", "-c", `echo $$ >` + group + `/cgroup.procs && exec "$0" "$@"`},
+	})
+	half := fmt.Sprintf("POST /live/a/whip HTTP/1.1\r\nHost: a\r\nContent-Type: application/sdp\r\nContent-Length: %d\r\n\r\n%s", length, strings.Repeat("v", sent))
+	for range crowd {
+		conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).Dial("tcp", s.HTTP)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, half); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, lengthened(20*time.Second), func() string {
+		if s.ended() {
+			t.Fatalf("the server has ended: %v", s.err)
+		}
+		resp := s.api(t, "GET", "/metrics")
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil || strings.Contains(string(text), "\nsluice_http_requests_displaced_total 0\n") {
+			return fmt.Sprintf("none was displaced, %v", err)
+		}
+		return ""
+	})
 }
 
 // A small container gets more publishers at once than it has memory for. Those that there is

@@ -28,13 +28,16 @@ func newMetrics(w *Server) http.Handler {
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		newCollector(w.Host),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "sluice_http_requests_displaced_total", Help: "HTTP requests, of the API and of offers, that sent and took nothing and had to give way.",
+		}, func() float64 { return float64(w.Texts.Stats().GaveWay) }),
 	)
 	handler := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		// Metrics contain stream names, so they need the same permission as the
 		// API.
 		if ownPage(rw, r) && reads(rw, r) && w.mayRead(rw, r) {
-			handler.ServeHTTP(rw, r)
+			w.text(handler.ServeHTTP)(rw, r)
 		}
 	})
 }

@@ -74,6 +74,6 @@ func (w *Server) recordings(rw http.ResponseWriter, r *http.Request) {
 		w.answerDone(rw, err)
 	case !reads(rw, r):
 	case w.mayRead(rw, r):
-		w.getRecordings(rw, r)
+		w.text(w.getRecordings)(rw, r)
 	}
 }

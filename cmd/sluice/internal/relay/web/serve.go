@@ -28,6 +28,8 @@ func New(h *session.Host, hls *hls.Server, proxies *listen.Proxies, version stri
 		Host: h, HLS: hls, proxies: proxies, version: version, addresses: addresses, began: time.Now(),
 		Metrics: prometheus.NewRegistry(), history: newHistory(h.Times.Sample), headers: firstHeaders{within: h.Times.Header},
 	}
+	w.Texts.Limit(mostTexts, mostTextsPerAddress)
+	w.Texts.SetQuiet(silentText)
 	w.doctor = streamdoctor.New(h)
 	w.metrics = newMetrics(w)
 	w.paths = w.resources()

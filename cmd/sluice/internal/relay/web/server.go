@@ -42,6 +42,7 @@ type Server struct {
 	Recent    hooks.Recent // the latest events
 	doctor    *streamdoctor.Doctor
 	Arrivals  listen.Arrivals // connections without a request
+	Texts     texts           // requests that are in memory
 	headers   firstHeaders
 	paths     map[string]resource  // of the API
 	Metrics   *prometheus.Registry // of /metrics; other packages add theirs

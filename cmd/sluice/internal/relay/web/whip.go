@@ -95,7 +95,7 @@ func rtcOptions(rw http.ResponseWriter, r *http.Request, methods, id string) {
 
 // offer answers an offer with a session.
 func (w *Server) offer(rw http.ResponseWriter, r *http.Request, info session.Info) {
-	text, ok := rtcBody(rw, r, "application/sdp", webrtc.MaxOffer)
+	text, ok := w.rtcBody(rw, r, "application/sdp", webrtc.MaxOffer)
 	if !ok {
 		return
 	}
@@ -141,7 +141,7 @@ func (w *Server) patchRTC(rw http.ResponseWriter, r *http.Request, info session.
 		w.answerRTC(rw, info, err)
 		return
 	}
-	if _, ok := rtcBody(rw, r, fragmentType, maxFragment); !ok {
+	if _, ok := w.rtcBody(rw, r, fragmentType, maxFragment); !ok {
 		return
 	}
 	switch r.Header.Get("If-Match") {
@@ -158,14 +158,19 @@ func (w *Server) patchRTC(rw http.ResponseWriter, r *http.Request, info session.
 
 // rtcBody returns the body of a request, and answers those whose body has another type
 // or is too long.
-func rtcBody(rw http.ResponseWriter, r *http.Request, want string, limit int64) ([]byte, bool) {
+func (w *Server) rtcBody(rw http.ResponseWriter, r *http.Request, want string, limit int64) ([]byte, bool) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != want || r.Header.Get("Content-Encoding") != "" {
 		rw.Header().Set("Connection", "close") // the rest of the body is not read
 		answerError(rw, http.StatusUnsupportedMediaType, "the body has to be "+want)
 		return nil, false
 	}
-	text, err := io.ReadAll(http.MaxBytesReader(rw, r.Body, limit))
+	place, ok := w.enterText(rw, r)
+	if !ok {
+		return nil, false
+	}
+	defer place.Leave()
+	text, err := io.ReadAll(http.MaxBytesReader(rw, textBody{r.Body, place}, limit))
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &long):

@@ -1,0 +1,53 @@
+package relay
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// Clients of one address that stop half way through an offer have a share of the memory for
+// requests: others are served at once, and the address itself when those have given way.
+func TestHalvesOfOffersShutNobodyOut(t *testing.T) {
+	s := startRelay(t, func(c *relayConfig) { c.WebRTC = "127.0.0.1:0" })
+	s.web.Texts.SetQuiet(relayWait)
+	var halves []net.Conn
+	for range 24 {
+		conn := dialFrom(t, "127.0.0.2", s.http)
+		if _, err := io.WriteString(conn, "POST /live/a/whip HTTP/1.1\r\nHost: a\r\nContent-Type: application/sdp\r\nContent-Length: 60000\r\n\r\n"+strings.Repeat("v", 50000)); err != nil {
+			t.Fatal(err)
+		}
+		halves = append(halves, conn)
+	}
+	relayEventually(t, "its places are taken", func() bool {
+		n := s.web.Texts.Stats()
+		return n.On == 8 && n.Waiting == 16
+	})
+	if status, _ := s.get(t, "/metrics"); status != http.StatusOK {
+		t.Errorf("another address: %d", status)
+	}
+	if n := s.web.Texts.Stats().GaveWay; n != 0 {
+		t.Errorf("another address was served after %d had given way", n)
+	}
+	s.web.Texts.SetQuiet(rtmpQuiet)
+	conn := dialFrom(t, "127.0.0.2", s.http)
+	if _, err := io.WriteString(conn, "GET /api/streams HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("the address itself: %v, %v", resp, err)
+	}
+	for _, conn := range halves {
+		conn.Close()
+	}
+	relayEventually(t, "none is left", func() bool { return s.web.Texts.Stats().On == 0 })
+	if n := strings.Count(s.log.String(), "requests are ended that others wait for"); n != 1 {
+		t.Errorf("%d lines in the log say that requests were ended", n)
+	}
+	if _, text := s.get(t, "/metrics"); !strings.Contains(text, "\nsluice_http_requests_displaced_total ") || strings.Contains(text, "\nsluice_http_requests_displaced_total 0\n") {
+		t.Error("the metrics do not have those that were ended")
+	}
+}

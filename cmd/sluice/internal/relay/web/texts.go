@@ -1,0 +1,93 @@
+package web
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+)
+
+const (
+	// mostTexts is how many requests have their body or their answer in memory at a time, and
+	// mostTextsPerAddress how many of one address. The metrics are 2 MB while they are made.
+	mostTexts, mostTextsPerAddress = 16, 8
+	// silentText is for how long one of them may send and take nothing while others wait: an
+	// answer for which other nodes are asked takes as long.
+	silentText = 4 * time.Second
+	// textPart is how much of an answer is written at a time.
+	textPart = 16 << 10
+)
+
+// texts are the places of requests whose body or answer is in memory as a whole: offers, the API
+// and the metrics. A client that stops half way would keep it there.
+type texts struct {
+	listen.Arrivals
+	displaced sync.Once // the log says that there was one
+}
+
+// enterText waits for a place, or answers that there is none. The caller must call Leave.
+func (w *Server) enterText(rw http.ResponseWriter, r *http.Request) (*listen.Arrival, bool) {
+	place, err := w.Texts.Enter(r.Context(), session.Info{Address: r.RemoteAddr}.IP(), func(reason error) {
+		w.Texts.displaced.Do(func() {
+			w.Log.Warn("requests are ended that others wait for", "address", r.RemoteAddr, "reason", reason)
+		})
+		if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
+			below(conn).Close()
+		}
+	})
+	if err != nil {
+		rw.Header().Set("Retry-After", "5")
+		answerError(rw, http.StatusServiceUnavailable, "too many requests at a time")
+		return nil, false
+	}
+	return place, true
+}
+
+// text answers a request for which there is a place.
+func (w *Server) text(serve http.HandlerFunc) http.HandlerFunc {
+	return func(rw http.ResponseWriter, r *http.Request) {
+		place, ok := w.enterText(rw, r)
+		if !ok {
+			return
+		}
+		defer place.Leave()
+		r.Body = textBody{r.Body, place}
+		serve(textWriter{rw, place}, r)
+	}
+}
+
+// A textBody notes what a client sends.
+type textBody struct {
+	io.ReadCloser
+	place *listen.Arrival
+}
+
+func (b textBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.place.Progress()
+	return n, err
+}
+
+// A textWriter notes what a client takes.
+type textWriter struct {
+	http.ResponseWriter
+	place *listen.Arrival
+}
+
+func (w textWriter) Write(p []byte) (n int, err error) {
+	for {
+		part := p[n:min(n+textPart, len(p))]
+		k, err := w.ResponseWriter.Write(part)
+		w.place.Progress()
+		if n += k; err != nil || n == len(p) {
+			return n, err
+		}
+	}
+}
+
+// Unwrap lets net/http's ResponseController reach the connection.
+func (w textWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
