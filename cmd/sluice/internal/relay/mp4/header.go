@@ -78,6 +78,17 @@ func NewTrack(id uint32, u *au.Unit) (Track, error) {
 	return t, nil
 }
 
+// Fits reports whether what a header says of t holds for u, whose configuration is the same: key
+// frames of VP9 say their size themselves.
+func (t *Track) Fits(u *au.Unit) bool {
+	said, is := t.codec.(*codecs.VP9)
+	if !is || !u.Key {
+		return true
+	}
+	now, err := vp9Codec(u.Parts[0])
+	return err != nil || *now == *said
+}
+
 // SampleEntry returns what a header says of a track whose frames need not be looked at: of all
 // codecs that NewTrack takes but VP9 and AC-3. An error matches ErrCodec, or is of the parameters.
 func SampleEntry(c *au.Config) (codecs.Codec, error) {
@@ -147,7 +158,7 @@ func first(have, set []byte) []byte {
 	return set
 }
 
-func vp9Codec(frame []byte) (codecs.Codec, error) {
+func vp9Codec(frame []byte) (*codecs.VP9, error) {
 	var h vp9.Header
 	if err := h.Unmarshal(frame); err != nil {
 		return nil, err

@@ -77,7 +77,7 @@ func (o *film) changed(u *au.Unit) bool {
 	case u.Video && u.Key && o.late:
 		return true
 	case r != nil:
-		return u.Config != nil && !r.config.Equal(u.Config)
+		return u.Config != nil && !(r.config.Equal(u.Config) && r.track.Fits(u))
 	}
 	return o.f != nil && u.Video && u.Key
 }
