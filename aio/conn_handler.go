@@ -73,8 +73,9 @@ type ConnHandler[S any] struct {
 	// its handshake.
 	HandshakeTimeout time.Duration
 	// Handshakes is how many handshakes run at once, each in a goroutine, from the
-	// peer's first record on. Others wait until one ends. Each takes about 40 KiB, and the
-	// collector lets it be twice that; what waits keeps what has come of a record, in up to 32 KiB.
+	// peer's first record on. Others wait until one ends. Each takes about 40 KiB, and
+	// twice that before the collector runs: a small container has fewer of them, or GOMEMLIMIT.
+	// What waits keeps what has come of a record, in up to 32 KiB.
 	Handshakes int
 	// Refused is called when a handshake has failed: Open and Closed are not. Several
 	// goroutines call it, one for each watcher.

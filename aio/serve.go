@@ -44,6 +44,9 @@ type Handler interface {
 // The watchers poll listeners of package net itself, TCP and Unix, assigned to them in
 // rotation: such a connection never enters the runtime's poller. Any other listener, and
 // any on the Std driver, has a goroutine in its Accept.
+//
+// It accepts as long as there are descriptors (RLIMIT_NOFILE), and tries again when there are. A
+// Handler whose Accepted frees what is too much bounds connections by their number: see the example.
 type Server struct {
 	Handler Handler
 	// Options are those of each watcher.
