@@ -25,16 +25,20 @@ type AudioInfo struct {
 }
 
 // mediaInfo returns what a stream carries, from its sequence headers, or for codecs without
-// them from its metadata, and where there is none from its newest frames. nil means not known.
+// them from its newest frames, and what these do not say from its metadata. nil means not known.
 func mediaInfo(st *live.Stream, f live.StreamStats) (*VideoInfo, *AudioInfo) {
 	video, audio := videoOf(f.VideoConfig), audioOf(f.AudioConfig)
 	if video != nil && video.Width > 0 && audio != nil {
 		return video, audio
 	}
 	meta := metadataOf(st)
-	if meta == nil && (video == nil || audio == nil) {
+	said := func(name string) bool { return meta == nil || meta.Number(name) != 0 }
+	if video == nil && said("videocodecid") || audio == nil && said("audiocodecid") {
 		v, a := mediaOfFrames(st)
-		return cmp.Or(video, v), cmp.Or(audio, a)
+		video = cmp.Or(video, v)
+		if a != nil && (a.Rate > 0 || meta == nil) {
+			audio = cmp.Or(audio, a)
+		}
 	}
 	if id := meta.Number("videocodecid"); video == nil && id != 0 {
 		video = &VideoInfo{Codec: videoCodec(uint8(id))}

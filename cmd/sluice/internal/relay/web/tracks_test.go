@@ -35,6 +35,9 @@ func TestTracks(t *testing.T) {
 		{"many codecs", []string{"\x08\x95\x20mp4a\x00" + sized(aac44) + "Opus\x01" + sized(opus) + "mp4a\x02" + sized(aac48)},
 			`audio 0 mp4a 44100, audio 1 Opus 48000, audio 2 mp4a 48000`},
 		{"neither header nor metadata", []string{"\x09\x12\x00\x00\x84", "\x08\x2f\xff\xfb\x94\x64\x00\x00"}, `video 0 FLV1 0, audio 0 .mp3 48000`},
+		{"metadata that says a codec alone", []string{
+			"\x12\x02\x00\x0aonMetaData\x08\x00\x00\x00\x01\x00\x0caudiocodecid\x00\x40\x00\x00\x00\x00\x00\x00\x00\x00\x00\x09", "\x08\x2f\xff\xfb\x94\x64\x00\x00",
+		}, `audio 0 .mp3 48000`},
 		{"cut off", []string{"\x08\x95\x20mp4a\x00" + sized(aac44) + "Opus\x01\x00\x10\x00x"}, `audio 0 mp4a 44100`},
 	} {
 		h := live.NewHub(live.HubOptions{})
