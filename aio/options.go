@@ -69,7 +69,10 @@ type Options struct {
 	// come, in pieces of this size, and goes back at the next WaitIO.
 	BufferSize int
 	// Allocator is where memory for reads without a buffer and for ReadBuf comes
-	// from; mem.Default() unless set.
+	// from, and for copies of what waits to be written; mem.Default() unless set. Its
+	// budget bounds what ReadBuf reads. The rest counts in it and may go beyond it: reads
+	// without a buffer by what one WaitIO returns, copies by QueueLimit or one write for
+	// each connection.
 	Allocator *mem.Allocator
 	// QueueLimit bounds the memory that one connection's write queue holds, in
 	// bytes; 0 is no bound. An empty queue takes one write of any size. A buffer
