@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
 // deadOffer is an offer of a client that makes no media connection.
@@ -356,4 +358,26 @@ func TestWebRTCChecksFromManyAddresses(t *testing.T) {
 	if n == 0 || n > 256 {
 		t.Errorf("%d other addresses of 400 have an answer", n)
 	}
+}
+
+// A session of WHEP takes memory that is not counted: there is none when memory is short.
+func TestWHEPWhenMemoryIsShort(t *testing.T) {
+	s := rtcServe(t, nil)
+	var short atomic.Bool
+	s.host.Room = func() error {
+		if short.Load() {
+			return fmt.Errorf("%w: max-memory", session.ErrFull)
+		}
+		return nil
+	}
+	p := s.publishing(t, "/live/s.flv")
+	tags := flvtest.Clip(t)
+	p.send(t, tags[:len(tags)/2]...)
+	s.streaming(t, "live/s")
+	short.Store(true)
+	status, _, answer := s.rtcAsk(t, "POST", "/live/s/whep", deadOffer(t))
+	if status != http.StatusServiceUnavailable || !strings.Contains(answer, "max-memory") {
+		t.Errorf("%d, %s", status, answer)
+	}
+	s.log.line(t, "viewer refused", "protocol=whep", "max-memory")
 }

@@ -48,7 +48,7 @@ func scattered() int64 {
 }
 
 // heap returns how many bytes of the collector's heap the process has but does not use, the
-// garbage included, and how many are in use. What was allocated since the latest collection
+// garbage included, and how many are in use, with the stacks. What was allocated since the latest collection
 // counts as garbage: sessions allocate when they begin and hardly ever after that. So does a part
 // for each goroutine that has ended since: when a crowd has left, nothing is allocated any more,
 // and the next collection would be minutes away.
@@ -66,9 +66,9 @@ func (s *spare) heap() (idle, live int64) {
 		}
 		return int64(samples[i].Value.Uint64())
 	}
-	live = value(0)
-	left := min(s.ended(value(4), value(5))*perGoroutine, live+value(6))
-	return max(value(1)-live, 0) + value(2) + value(3) + left, max(live-left, 0)
+	live = value(0) + value(6)
+	left := min(s.ended(value(4), value(5))*perGoroutine, live)
+	return max(value(1)-value(0), 0) + value(2) + value(3) + left, max(live-left, 0)
 }
 
 // ended returns how many goroutines have ended since the latest collection, after so many cycles

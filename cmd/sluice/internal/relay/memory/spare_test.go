@@ -132,3 +132,30 @@ func TestGoroutinesThatHaveEnded(t *testing.T) {
 		}
 	}
 }
+
+// Stacks are in use: a session of WebRTC has a dozen of them.
+func TestStacksAreInUse(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	const crowd, each = 500, 32 << 10
+	var s spare
+	leave := make(chan bool)
+	var here, gone sync.WaitGroup
+	runtime.GC()
+	_, before := s.heap()
+	here.Add(crowd)
+	for range crowd {
+		gone.Go(func() {
+			var deep [each]byte
+			here.Done()
+			<-leave
+			runtime.KeepAlive(&deep)
+		})
+	}
+	here.Wait()
+	runtime.GC()
+	if _, live := s.heap(); live-before < crowd*each {
+		t.Errorf("%d bytes are in use by %d stacks of %d", live-before, crowd, each)
+	}
+	close(leave)
+	gone.Wait()
+}

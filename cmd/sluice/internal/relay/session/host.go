@@ -22,7 +22,7 @@ type Host struct {
 	Hub      *live.Hub
 	Writer   *live.Writer
 	Register *Register
-	Room     func() error // returns an error that matches ErrFull when there is no memory for another publisher
+	Room     func() error // returns an error that matches ErrFull when memory is short: for publishers, and viewers that take much
 	// Unfinished are the frames that publishers have begun.
 	Unfinished Unfinished
 	Group      Group           // what must end before the server has ended

@@ -95,6 +95,10 @@ func (v *viewing) start(ctx context.Context, s *Server, info session.Info, o *of
 	if len(sent) == 0 {
 		return Answer{}, fmt.Errorf("%w: the stream has %s, the offer takes %s", ErrNoCodec, listed(v.leftOut), o.names(false))
 	}
+	// A session takes some 100 KB that is not counted.
+	if err := s.Room(); err != nil {
+		return Answer{}, err
+	}
 	if v.peer, err = s.newPeer(info, chosen, false); err != nil {
 		return Answer{}, err
 	}
