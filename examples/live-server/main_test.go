@@ -10,11 +10,11 @@ import (
 	"os"
 	"strconv"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/internal/loopback"
 	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/rtmp"
 	"github.com/sluice-go/sluice/sluicetest"
@@ -169,26 +169,12 @@ func TestWhatIsNotThereOrTakenIsRefused(t *testing.T) {
 	}
 }
 
-// refusing accepts nothing at first, as when descriptors have run out.
-type refusing struct {
-	net.Listener
-	times int
-}
-
-func (r *refusing) Accept() (net.Conn, error) {
-	if r.times > 0 {
-		r.times--
-		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
-	}
-	return r.Listener.Accept()
-}
-
 func TestItAcceptsAgainWhenThereAreDescriptors(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr, _ := serveOn(t, &refusing{l, 2})
+	addr, _ := serveOn(t, loopback.Refusing(l, 2))
 	if err := dial(t, addr).Publish("s"); err != nil {
 		t.Fatal(err)
 	}

@@ -10,11 +10,11 @@ import (
 	"net"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/internal/loopback"
 	"github.com/sluice-go/sluice/internal/testcert"
 	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/sluicetest"
@@ -153,20 +153,6 @@ func TestWrongFlagsAreRefused(t *testing.T) {
 	}
 }
 
-// refusing accepts nothing at first, as when descriptors have run out.
-type refusing struct {
-	net.Listener
-	times int
-}
-
-func (r *refusing) Accept() (net.Conn, error) {
-	if r.times > 0 {
-		r.times--
-		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
-	}
-	return r.Listener.Accept()
-}
-
 func TestItAcceptsAgainWhenThereAreDescriptors(t *testing.T) {
 	config := testcert.Client(t)
 	pair, err := tls.LoadX509KeyPair(testcert.Files(t))
@@ -180,7 +166,7 @@ func TestItAcceptsAgainWhenThereAreDescriptors(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- serve(ctx, tls.NewListener(&refusing{l, 2}, &tls.Config{Certificates: []tls.Certificate{pair}}))
+		ended <- serve(ctx, tls.NewListener(loopback.Refusing(l, 2), &tls.Config{Certificates: []tls.Certificate{pair}}))
 	}()
 	c, err := tls.DialWithDialer(&net.Dialer{Deadline: time.Now().Add(atMost)}, "tcp", l.Addr().String(), config)
 	if err != nil {

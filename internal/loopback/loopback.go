@@ -1,6 +1,7 @@
 // Package loopback has addresses for tests that leave a port and come back to it, or
 // must find nothing at it. A port that was left may be another program's at once: tests
-// of several packages run side by side, and all listen at 127.0.0.1.
+// of several packages run side by side, and all listen at 127.0.0.1. It also has a
+// listener that cannot accept at first.
 package loopback
 
 import (
