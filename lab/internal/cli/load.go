@@ -48,7 +48,7 @@ the limit is INVALID: it says why, and shows no latency.
 Passwords in addresses and commands, and values of headers that may be secret, are
 hidden in all that it prints and writes; of --body and --request it writes a checksum.
 
---pid reads what the target's process uses of the machine (Linux).
+--pid reads what the target's process and its children use of the machine (Linux).
 
 An interrupt ends it early: what there is until then is reported.
 
@@ -83,7 +83,7 @@ func (c loadCommand) command() *cobra.Command {
 	flags.BoolVar(&f.compare, "compare", false, "compare two addresses under the same load, in interleaved rounds, for a minute or --duration")
 	flags.StringVar(&f.search, "search", "", "look for the highest rate at which a `limit` such as P99=5ms or P99.9=20ms holds, in steps of --duration")
 	f.requests.define(flags, p)
-	flags.IntVar(&p.PID, "pid", 0, "read what this process, the target, uses of the machine")
+	flags.IntVar(&p.PID, "pid", 0, "read what this process, the target, and its children use of the machine")
 	flags.DurationVar(&p.Timeout, "timeout", p.Timeout, "without any answer, before the target is given up")
 	flags.BoolVar(&p.Verify, "verify", false, "compare what comes back with what was sent, byte by byte; costs the generator some CPU")
 	flags.BoolVar(&p.Redial, "redial", false, "make connections that end anew, to the next address; requests that were under way are lost, and up to 5 % may be")

@@ -1,6 +1,6 @@
 // Package proc reads what a process has used of the machine: its own, or
-// another by its number. It touches no payload bytes. Its functions may be
-// called from any goroutine.
+// another by its number, with those that it has started. It touches no payload bytes. Its
+// functions may be called from any goroutine.
 package proc
 
 import (
@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// A Reading is what a process has used since it began.
+// A Reading is what a process, and those that it has started and that are there, have used since they began.
 type Reading struct {
-	cpu      time.Duration
+	cpu      map[int]time.Duration // of each process
 	resident int64
 	queued   map[int]time.Duration // of each thread that there is; nil where that is not known
 }
@@ -22,10 +22,10 @@ type Reading struct {
 type Spent struct {
 	CPU      time.Duration  `json:"cpu_ns"`              // user and system
 	Queued   *time.Duration `json:"queued_ns,omitempty"` // its threads were ready and had no processor; nil where that is not known
-	Resident int64          `json:"resident"`            // bytes at the second reading; 0 unknown
+	Resident int64          `json:"resident"`            // bytes at the second reading, those that processes share counted for each; 0 unknown
 }
 
-// Read reads what the process with a number has used, the calling one for 0.
+// Read reads what the process with a number has used, with its descendants; for 0 the calling one, alone.
 //
 // On Linux it is taken from its clock and /proc: proc(5). Elsewhere the calling process
 // can be read, and another gives an error that wraps errors.ErrUnsupported. A process
@@ -50,9 +50,12 @@ func (e noProcess) Error() string {
 func (e noProcess) Is(target error) bool { return target == fs.ErrNotExist }
 
 // To returns what was used from r to a later reading of the same process. What threads
-// waited that ended in between is lost.
+// waited that ended in between is lost, and what descendants used that did.
 func (r Reading) To(later Reading) Spent {
-	s := Spent{CPU: max(0, later.cpu-r.cpu), Resident: later.resident}
+	s := Spent{Resident: later.resident}
+	for pid, used := range later.cpu {
+		s.CPU += max(0, used-r.cpu[pid])
+	}
 	if r.queued != nil && later.queued != nil {
 		s.Queued = new(time.Duration)
 		for tid, waited := range later.queued {

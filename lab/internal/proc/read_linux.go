@@ -68,20 +68,55 @@ func isZombie(pid int) bool {
 	return strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
 }
 
-func read(pid int) (r Reading, err error) {
+// mostProcesses is how many a family has at most.
+const mostProcesses = 1000
+
+// Family lists a process and its descendants.
+func Family(pid int) []int {
+	list := []int{pid}
+	for i := 0; i < len(list) && len(list) < mostProcesses; i++ {
+		tasks, _ := os.ReadDir(dir(list[i]) + "/task")
+		for _, task := range tasks {
+			text, _ := os.ReadFile(dir(list[i]) + "/task/" + task.Name() + "/children")
+			for word := range strings.FieldsSeq(string(text)) {
+				if n, err := strconv.Atoi(word); err == nil {
+					list = append(list, n)
+				}
+			}
+		}
+	}
+	return list
+}
+
+func read(pid int) (Reading, error) {
+	r := Reading{cpu: map[int]time.Duration{}}
 	if isZombie(pid) {
 		return r, fs.ErrNotExist
 	}
-	if r.resident, err = Resident(pid); err != nil {
+	err := r.add(pid)
+	if err != nil || pid == 0 {
 		return r, err
 	}
-	if r.cpu, err = CPU(pid); err != nil {
-		return r, err
+	for _, n := range Family(pid)[1:] {
+		_ = r.add(n) // fails when it has ended meanwhile
 	}
+	return r, nil
+}
+
+func (r *Reading) add(pid int) error {
+	resident, err := Resident(pid)
+	if err != nil {
+		return err
+	}
+	used, err := CPU(pid)
+	if err != nil {
+		return err
+	}
+	r.cpu[pid], r.resident = used, r.resident+resident
 	dir := dir(pid)
 	threads, err := os.ReadDir(dir + "/task")
 	if err != nil || len(threads) > mostThreads {
-		return r, nil
+		return nil
 	}
 	for _, thread := range threads {
 		// Nanoseconds on a processor, nanoseconds waiting for one, and how often it got one.
@@ -100,5 +135,5 @@ func read(pid int) (r Reading, err error) {
 		}
 		r.queued[tid] = time.Duration(waited)
 	}
-	return r, nil
+	return nil
 }

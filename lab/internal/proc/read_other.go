@@ -17,6 +17,10 @@ func CPU(pid int) (time.Duration, error) {
 }
 
 func read(pid int) (r Reading, err error) {
-	r.cpu, err = CPU(pid)
+	used, err := CPU(pid)
+	r.cpu = map[int]time.Duration{pid: used}
 	return r, err
 }
+
+// Family is the process alone: its descendants are not known here.
+func Family(pid int) []int { return []int{pid} }

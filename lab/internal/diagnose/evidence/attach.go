@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,11 +9,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/child"
+	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
 // errMissing marks a tool that is not installed, not permitted, or has nothing
@@ -103,26 +106,46 @@ func refused(name, said string, ended error) error {
 	return fmt.Errorf("%s failed: %s", name, short)
 }
 
-func family(pid int) []int {
-	list := []int{pid}
-	for i := 0; i < len(list) && len(list) < 1000; i++ {
-		tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", list[i]))
-		for _, task := range tasks {
-			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", list[i], task.Name()))
-			for word := range strings.FieldsSeq(string(text)) {
-				if n, err := strconv.Atoi(word); err == nil {
-					list = append(list, n)
-				}
-			}
-		}
+const (
+	// leadIn is how long a process and its descendants are watched for the one to look at.
+	leadIn = 200 * time.Millisecond
+	// leads is how many times as much as the process that was given that one has to work.
+	leads = 100
+)
+
+// leaderOf is pid or, where that does nothing itself, the descendant that works most: what was given is a shell then,
+// go run, or a master process.
+func leaderOf(ctx context.Context, pid int) int {
+	list := proc.Family(pid)
+	if pid == 0 || len(list) == 1 {
+		return pid
 	}
-	return list
+	used := func() map[int]time.Duration {
+		at := map[int]time.Duration{}
+		for _, n := range list {
+			at[n], _ = proc.CPU(n) // 0 when it has ended
+		}
+		return at
+	}
+	before := used()
+	select {
+	case <-time.After(leadIn):
+	case <-ctx.Done():
+	}
+	after := used()
+	works := func(n int) time.Duration { return after[n] - before[n] }
+	most := slices.MaxFunc(list, func(a, b int) int { return cmp.Compare(works(a), works(b)) })
+	if works(most) <= leads*works(pid) {
+		return pid
+	}
+	return most
 }
 
 // straceFor bounds the time under strace, where a call takes some 50 µs.
 const straceFor = 1500 * time.Millisecond
 
-func straceOf(ctx context.Context, pid int, dir string, d time.Duration, goProgram bool) (*Calls, error) {
+// straceOf traces a process and its descendants, of which the leader's descriptors are looked at.
+func straceOf(ctx context.Context, pid, leader int, dir string, d time.Duration, goProgram bool) (*Calls, error) {
 	path, err := program("strace", "apt-get install strace")
 	if err != nil {
 		return nil, err
@@ -131,10 +154,10 @@ func straceOf(ctx context.Context, pid int, dir string, d time.Duration, goProgr
 	// Nothing of the data is written, but all lengths of what is given in pieces;
 	// signals are left out.
 	cmd := exec.Command(path, "-f", "-T", "-ttt", "-s", "0", "-e", "signal=none", "-e", "abbrev=!readv,writev,preadv,pwritev,preadv2,pwritev2,sendmsg,recvmsg,vmsplice", "-o", out)
-	for _, n := range family(pid) {
+	for _, n := range proc.Family(pid) {
 		cmd.Args = append(cmd.Args, "-p", strconv.Itoa(n))
 	}
-	eventfds, prompt := eventfdsOf(pid), promptOf(family(pid))
+	eventfds, prompt := eventfdsOf(leader), promptOf(proc.Family(pid))
 	if err := attach(ctx, cmd, " attached", min(d, straceFor)); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
 // strace may wait for ever for a process that is in vfork, whose child it has stopped.
@@ -63,5 +65,54 @@ func TestPerfOfAProcessThatEndsIsKept(t *testing.T) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	if err := perfRecord(t.Context(), os.Getpid(), filepath.Join(dir, "data"), time.Millisecond); err != nil {
 		t.Error(err)
+	}
+}
+
+// What a shell has started is the program, unless the shell works too; what both use counts.
+func TestTheProgramBehindALauncherIsLookedAt(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("descendants are known on Linux")
+	}
+	for _, c := range []struct {
+		script string
+		behind bool
+	}{
+		{"while :; do :; done & wait", true},
+		{"sleep 60 & while :; do :; done", false},
+	} {
+		cmd := exec.Command("sh", "-c", c.script)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		root := cmd.Process.Pid
+		var list []int
+		for len(list) < 2 && t.Context().Err() == nil {
+			list = proc.Family(root)
+		}
+		child := list[1]
+		before, err := proc.Read(root)
+		want := root
+		if c.behind {
+			want = child
+		}
+		got := leaderOf(t.Context(), root)
+		for try := 0; got != want && try < 50; try++ { // the machine may have had no time for it
+			got = leaderOf(t.Context(), root)
+		}
+		if got != want {
+			t.Errorf("%s: process %d is looked at, of %v", c.script, got, list)
+		}
+		after, err2 := proc.Read(root)
+		if s := before.To(after); err != nil || err2 != nil || s.CPU <= 0 {
+			t.Errorf("%s: %v, %v, %v", c.script, s, err, err2)
+		}
+		if p, err := os.FindProcess(child); err == nil {
+			p.Kill()
+		}
+		cmd.Process.Kill()
+		cmd.Wait()
+	}
+	if got := leaderOf(t.Context(), os.Getpid()); got != os.Getpid() {
+		t.Errorf("a process without descendants: %d", got)
 	}
 }

@@ -78,11 +78,6 @@ func Gather(ctx context.Context, t Target, o Options) (Evidence, error) {
 	g.dir = dir
 	defer os.RemoveAll(dir)
 	defer g.stop()
-	if pid, err := g.pid(ctx); err != nil {
-		return g.e, err
-	} else if pid > 0 {
-		g.e.Go = goVersion(fmt.Sprintf("/proc/%d/exe", pid))
-	}
 	// What does not disturb the others looks at the same time, the rest one after the other.
 	for _, tools := range [][]string{{ToolProc, ToolCgroup, ToolCPU, ToolAllocs, ToolGoroutines, ToolPerfRecord}, {ToolTrace}, {ToolStrace}, {ToolSharing}} {
 		if err == nil {
@@ -140,6 +135,10 @@ func (g *gatherer) use(ctx context.Context, tools []string) error {
 	if err != nil {
 		return err
 	}
+	leader := leaderOf(ctx, pid)
+	if leader > 0 && g.e.Go == "" {
+		g.e.Go = goVersion(fmt.Sprintf("/proc/%d/exe", leader))
+	}
 	results := make([]Tool, len(tools))
 	var all sync.WaitGroup
 	for i, name := range tools {
@@ -147,7 +146,7 @@ func (g *gatherer) use(ctx context.Context, tools []string) error {
 			g.o.Progress(name)
 		}
 		all.Go(func() {
-			note, err := g.tool(ctx, name, pid)
+			note, err := g.tool(ctx, name, pid, leader)
 			state := OK
 			switch {
 			case ctx.Err() != nil && err != nil:
@@ -169,7 +168,7 @@ func (g *gatherer) use(ctx context.Context, tools []string) error {
 	return ctx.Err()
 }
 
-func (g *gatherer) tool(ctx context.Context, name string, pid int) (note string, err error) {
+func (g *gatherer) tool(ctx context.Context, name string, pid, leader int) (note string, err error) {
 	e := &g.e
 	switch name {
 	case ToolCPU, ToolAllocs:
@@ -208,16 +207,16 @@ func (g *gatherer) tool(ctx context.Context, name string, pid int) (note string,
 		if e.Go == "" {
 			return "", missing("the program is not written in Go, or its file cannot be read")
 		}
-		e.Waits, err = sampleGoroutines(ctx, pid, g.each)
+		e.Waits, err = sampleGoroutines(ctx, leader, g.each)
 		return "", err
 	case ToolPerfRecord:
-		e.Perf, err = perfRecordOf(ctx, pid, g.dir, g.each, e.Go != "")
+		e.Perf, err = perfRecordOf(ctx, pid, leader, g.dir, g.each, e.Go != "")
 		return "", err
 	case ToolStrace:
-		e.Calls, err = straceOf(ctx, pid, g.dir, g.each, e.Go != "")
+		e.Calls, err = straceOf(ctx, pid, leader, g.dir, g.each, e.Go != "")
 		return "", err
 	default:
-		e.Sharing, note, err = sharingOf(ctx, pid, g.dir, g.each, e)
+		e.Sharing, note, err = sharingOf(ctx, leader, g.dir, g.each, e)
 		return note, err
 	}
 }

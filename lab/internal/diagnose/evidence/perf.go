@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/child"
+	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
 const (
@@ -43,9 +44,9 @@ func perfRecord(ctx context.Context, pid int, data string, d time.Duration, args
 	// nothing to do with the process, which takes longer than all else.
 	args = append([]string{"record", "-N", "-B", "--no-bpf-event", "-o", data, "-p", ""}, args...)
 	which := slices.Index(args, "-p") + 1
-	lasting := family(pid)
+	lasting := proc.Family(pid)
 	for range perfTries {
-		now := family(pid)
+		now := proc.Family(pid)
 		lasting = slices.DeleteFunc(lasting, func(n int) bool { return !slices.Contains(now, n) })
 		args[which] = strings.Trim(strings.Join(strings.Fields(fmt.Sprint(lasting)), ","), "[]")
 		cmd := exec.Command(path, slices.Concat(args, []string{"sleep", strconv.FormatFloat(d.Seconds(), 'f', 3, 64)})...)
@@ -57,14 +58,14 @@ func perfRecord(ctx context.Context, pid int, data string, d time.Duration, args
 	return err
 }
 
-// perfRecordOf samples the stacks of a process, the kernel's too. goProgram says that it
-// keeps frame pointers, as Go's do; of others the stacks are found by what
+// perfRecordOf samples the stacks of a process and its descendants, the kernel's too. goProgram says that the
+// leader, whose functions are named, keeps frame pointers, as Go's do; of others the stacks are found by what
 // compilers write down for debuggers.
-func perfRecordOf(ctx context.Context, pid int, dir string, d time.Duration, goProgram bool) (*Profile, error) {
+func perfRecordOf(ctx context.Context, pid, leader int, dir string, d time.Duration, goProgram bool) (*Profile, error) {
 	data := filepath.Join(dir, "perf.data")
 	stacks, names := "dwarf,4096", (*goFunctions)(nil)
 	if goProgram {
-		stacks, names = "fp", goNames(pid)
+		stacks, names = "fp", goNames(leader)
 	}
 	if err := perfRecord(ctx, pid, data, d, "--call-graph", stacks, "-e", "cpu-clock", "-F", strconv.Itoa(perfRate)); err != nil {
 		return nil, err
