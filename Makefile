@@ -48,8 +48,8 @@ help:
 # Those that take minutes come first, so that the others fill the time; what takes three minutes may
 # take more than ten on a machine that does something else, too. lint has vetted what is built here, and
 # no test reads the debugging information of its own binary, which takes a quarter of the time to link.
-# The library's tests run twice, with all checks and with none, those of the programs once, with the
-# checks unless they are among WHOLE. Without paths in what is compiled, the test that installs a
+# The library's tests run twice, whole with all checks and -short, without the longest histories, with none,
+# those of the programs once, with the checks unless they are among WHOLE: these know no -short. Without paths in what is compiled, the test that installs a
 # release finds what it stands on compiled. Compilers, linkers and what reads the code collect their
 # garbage less often, which saves a sixth of their time; the tests themselves do not, some measure memory.
 #
@@ -66,7 +66,7 @@ test:
 	@scripts/lint.sh
 	@scripts/cross.sh
 	@GORACE=atexit_sleep_ms=0 $(call TEST,$(SLOW) $(PARTS),1) -race -tags invariants -vet=off
-	@$(call TEST,$(filter %/realtest %/relay,$(WHOLE)) $(WHOLE) $(ONCE) $(LIBRARY),3) -vet=off
+	@$(call TEST,$(filter %/realtest %/relay,$(WHOLE)) $(WHOLE) $(ONCE) $(LIBRARY),3) -vet=off -short
 
 check:
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
@@ -77,7 +77,7 @@ check:
 long:
 	@scripts/ensure-tools.sh players
 	SLUICE_LONG=1 go test -count=1 -run SRTOverABadLine ./cmd/sluice/internal/relay
-	SLUICE_LONG=1 go test -count=1 -v -run Mended ./lab/internal/diagnose/realtest
+	SLUICE_LONG=1 go test -count=1 -v -run "Mended|ProgramsInC" ./lab/internal/diagnose/realtest
 	SLUICE_HANDSHAKES=10000 go test -count=1 -run HandshakesLeaveNoGoroutine ./aio
 	SLUICE_LONG=1 go test -count=1 -v -run FilesOfARelease ./internal/release
 	SLUICE_LONG=1 go test -count=1 -v -run Mutants ./vet/ownership

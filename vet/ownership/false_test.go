@@ -23,9 +23,6 @@ var falseInStandard = map[string]string{
 // TestStandardLibrary looks at all packages of the standard library that use
 // bufio, and allows one false report in 10,000 lines.
 func TestStandardLibrary(t *testing.T) {
-	if testing.Short() {
-		t.Skip("checks some 200,000 lines")
-	}
 	p, err := driver.Load(driver.LoadOptions{}, models.Default().Package, usersOfBufio(t)...)
 	if err != nil {
 		t.Fatal(err)

@@ -165,9 +165,6 @@ func TestCommand(t *testing.T) {
 }
 
 func TestUnderGoVet(t *testing.T) {
-	if testing.Short() {
-		t.Skip("has go vet look at the standard library")
-	}
 	dir, models := module(t)
 	for _, c := range []struct {
 		args  []string
@@ -203,11 +200,9 @@ func TestModuleWithoutADot(t *testing.T) {
 	if status != 1 {
 		t.Errorf("status %d, want 1", status)
 	}
-	if !testing.Short() {
-		args := []string{"vet", "-vettool=" + self(t), "-models=" + models, "."}
-		out, _ = run(t, dir, "go", args...)
-		check(t, args, out, []string{"main.go:12:", "helper.Head (line 10)"}, nil)
-	}
+	args := []string{"vet", "-vettool=" + self(t), "-models=" + models, "."}
+	out, _ = run(t, dir, "go", args...)
+	check(t, args, out, []string{"main.go:12:", "helper.Head (line 10)"}, nil)
 }
 
 // TestStandardLibraryHasNoFacts: under go vet its packages are not even read when

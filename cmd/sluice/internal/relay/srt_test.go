@@ -32,9 +32,6 @@ func startSRT(t *testing.T, change func(*relayConfig)) (*relayServer, string) {
 
 // What is published by SRT is watched by SRT, and by HTTP-FLV, with the same bytes.
 func TestSRTThereAndBack(t *testing.T) {
-	if testing.Short() {
-		t.Skip("realtest does it with ffmpeg")
-	}
 	s, address := startSRT(t, nil)
 	p := srtConnect(t, address, "#!::r=live/s,m=publish", nil)
 	feed := s.srtPublish(t, p, "live/s", 40)

@@ -156,10 +156,16 @@ func TestFaultsAreNamedFirst(t *testing.T) {
 	}
 }
 
-func TestMendedProgramsAreNotAccused(t *testing.T) {
+// onlyLong leaves a test out of make test.
+func onlyLong(t *testing.T) {
+	t.Helper()
 	if os.Getenv("SLUICE_LONG") == "" {
 		t.Skip("SLUICE_LONG is not set: make long")
 	}
+}
+
+func TestMendedProgramsAreNotAccused(t *testing.T) {
+	onlyLong(t)
 	for i, c := range faults {
 		t.Run(c.name, func(t *testing.T) { notAccused(t, programTarget(t, c.name, "mended", i%2 == 1)) })
 	}
@@ -197,17 +203,21 @@ func TestAStrippedProgram(t *testing.T) {
 	}
 }
 
-// foreign are programs in C, by their files in testdata.
-var foreign = []struct{ name, rule, place string }{
-	{"bytes", "small-writes", "put"},
-	{"convoy", "lock-over-io", "store"},
-	{"contended", "lock-contention", "update"},
-	{"registry", "lock-contention", "enter"},
-	{"neighbours", "shared-line", "count"},
-	{"poller", "empty-polls", "look"},
-	{"nodes", "allocations", "push"},
-	{"journal", "fsync", "append"},
-	{"request", "delayed-ack", ""}, // it waits, so that no place is known
+// foreign are programs in C, by their files in testdata. Those that another one, of the faults or of these,
+// does nearly the same as are only among what takes long.
+var foreign = []struct {
+	name, rule, place string
+	long              bool
+}{
+	{"bytes", "small-writes", "put", true},
+	{"convoy", "lock-over-io", "store", false},
+	{"contended", "lock-contention", "update", true},
+	{"registry", "lock-contention", "enter", true},
+	{"neighbours", "shared-line", "count", false},
+	{"poller", "empty-polls", "look", false},
+	{"nodes", "allocations", "push", false},
+	{"journal", "fsync", "append", true},
+	{"request", "delayed-ack", "", false}, // it waits, so that no place is known
 }
 
 // compiled compiles a program in C.
@@ -223,6 +233,9 @@ func compiled(t *testing.T, name string) string {
 func TestFaultsOfProgramsInCAreNamedFirst(t *testing.T) {
 	for _, c := range foreign {
 		t.Run(c.name, func(t *testing.T) {
+			if c.long {
+				onlyLong(t)
+			}
 			namedFirst(t, evidence.Target{Name: c.name, Command: []string{compiled(t, c.name)}}, c.rule, c.place)
 		})
 	}

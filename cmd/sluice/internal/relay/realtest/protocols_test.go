@@ -171,16 +171,25 @@ type playing struct {
 	err          error
 }
 
-// soon waits for something that a try needs and that may fail: then the try does.
-func soon(f func() bool) {
-	limit := time.NewTimer(lengthened(5 * time.Second))
-	defer limit.Stop()
+// soon waits for something that a try needs and that may fail: then the try does. f returns how much of it
+// there is, too: when that stands still the rest was lost, and does not come later.
+func soon(f func() (have int, enough bool)) {
+	still := time.NewTimer(10 * time.Second)
+	defer still.Stop()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for !f() {
+	for had := 0; ; {
+		have, enough := f()
+		if enough {
+			return
+		}
+		if have != had {
+			had = have
+			still.Reset(10 * time.Second)
+		}
 		select {
 		case <-tick.C:
-		case <-limit.C:
+		case <-still.C:
 			return
 		}
 	}
@@ -208,12 +217,12 @@ func (s *server) play(t testing.TB, way, stream string, src *mediaSource, late b
 			defer close(x.done)
 			x.video, x.audio, x.err = end()
 		}()
-		soon(func() bool {
+		soon(func() (int, bool) {
 			select {
 			case <-x.done:
-				return true // with an error
+				return 0, true // with an error
 			default:
-				return count() > 0
+				return 0, count() > 0
 			}
 		})
 		return x
@@ -307,9 +316,12 @@ func (s *server) publishAll(t testing.TB, way, stream string, src *mediaSource, 
 		if way != "RTMP" && way != "HTTP-FLV" {
 			want++ // metadata
 		}
-		soon(func() bool {
+		soon(func() (int, bool) {
 			info := s.stream(t, stream)
-			return info == nil || info.FramesIn >= want
+			if info == nil {
+				return 0, true
+			}
+			return info.FramesIn, info.FramesIn >= want
 		})
 	}
 	var to interface {
@@ -350,8 +362,8 @@ func (s *server) publishAll(t testing.TB, way, stream string, src *mediaSource, 
 	case "WHIP":
 		to, err = publishWHIP(t, "http://"+s.HTTP+"/"+stream+"/whip", src)
 		// What is sent before the server has the connection too is lost.
-		soon(func() bool {
-			return slices.ContainsFunc(s.clients(t), func(c clientInfo) bool { return c.Stream == stream && c.Role == "publisher" })
+		soon(func() (int, bool) {
+			return 0, slices.ContainsFunc(s.clients(t), func(c clientInfo) bool { return c.Stream == stream && c.Role == "publisher" })
 		})
 		if p, ok := to.(*whipPublisher); ok && err == nil {
 			err = p.reports()
@@ -381,7 +393,7 @@ func (s *server) publishAll(t testing.TB, way, stream string, src *mediaSource, 
 		// The library throws away what the other side has not shown yet. The last units
 		// are complete at the end only, so this is over when nothing has come for a while.
 		all, had, since := len(src.flvTags()), 0, time.Now()
-		soon(func() bool {
+		soon(func() (int, bool) {
 			n := 0
 			if info := s.stream(t, stream); info != nil {
 				n = info.FramesIn
@@ -389,7 +401,7 @@ func (s *server) publishAll(t testing.TB, way, stream string, src *mediaSource, 
 			if n != had {
 				had, since = n, time.Now()
 			}
-			return n >= all-6 && time.Since(since) >= time.Second
+			return n, n >= all-6 && time.Since(since) >= time.Second
 		})
 		return conn.Close()
 	}
@@ -488,18 +500,21 @@ func (m *matrix) tryProtocol(t *testing.T, s *server, number int, publisher stri
 	late := []string{"WHEP", "SRT"}
 	err := s.publishAll(t, publisher, stream, sent, func() {
 		// A player that comes before a track is known does without it.
-		soon(func() bool {
+		soon(func() (int, bool) {
 			info := s.stream(t, stream)
-			return info != nil && (sent.video == nil || info.Video.Codec != "") && (sent.audio == nil || info.Audio.Codec != "")
+			return 0, info != nil && (sent.video == nil || info.Video.Codec != "") && (sent.audio == nil || info.Audio.Codec != "")
 		})
 		for _, way := range playWays {
 			if !slices.Contains(late, way) && sent.only(way) != nil {
 				players = append(players, s.play(t, way, stream, sent.only(way), false))
 			}
 		}
-		soon(func() bool {
+		soon(func() (int, bool) {
 			info := s.stream(t, stream)
-			return info != nil && info.Viewers == len(players)
+			if info == nil {
+				return 0, false
+			}
+			return info.Viewers, info.Viewers == len(players)
 		})
 	}, func() {
 		for _, way := range late {
