@@ -126,7 +126,7 @@ func (r *requestFlags) define(flags *pflag.FlagSet, p *load.Plan) {
 	flags.StringArrayVar(&r.http.Headers, "header", nil, "HTTP, WebSocket: a `header`, \"Name: value\"; may be given several times")
 	flags.StringVar(&r.body, "body", "", "HTTP: the `file` with the body of requests")
 	flags.BoolVar(&r.http.Two, "http2", false, "HTTP/2: h2 over https, by prior knowledge over http; --iodepth requests at once on a connection")
-	flags.StringArrayVar(&r.redis.Commands, "command", nil, "Redis: a `command`, with {rand} for a number and {data} for a payload; several are sent one after the other; PING by default")
+	flags.StringArrayVar(&r.redis.Commands, "command", nil, "Redis: a `command` split at spaces alone, with {rand} for a number and {data} for a payload; several are sent one after the other; PING by default")
 	flags.IntVar(&r.redis.Keys, "keys", 0, "Redis: how many numbers {rand} is drawn from; 100000 by default")
 	flags.StringVar(&r.request, "request", "", "TCP: a `file` with the bytes of a request, which is sent instead of --protocol's; needs --reply")
 	flags.StringVar(&r.reply, "reply", "", "how replies to --request end: `fixed:N`, delimiter:TEXT, length:N or length:Nle (N bytes of length before the rest)")

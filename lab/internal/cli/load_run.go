@@ -89,7 +89,7 @@ func (c loadCommand) runLoad(ctx context.Context, f *loadFlags, calibration *loa
 	case err != nil:
 		return fail(err)
 	case r.Errors > 0 && !r.Plan.Redial:
-		return fail(fmt.Errorf("load: the target failed: %s", r.Error))
+		return fail(errors.New("load: " + load.Texts(r.Reasons)))
 	case !r.Valid:
 		return &exitError{ExitUnusable, nil}
 	}

@@ -259,7 +259,7 @@ func TestATargetThatFails(t *testing.T) {
 		t.Errorf("exit code %d", exit)
 	}
 	says(t, c.stderr.String(), "load: the target failed: read: connection reset by peer")
-	says(t, c.stdout.String(), "errors 3, the first: read: connection reset by peer", "INVALID", "try: what the target logs")
+	says(t, c.stdout.String(), "errors 3", "INVALID", "the target failed: read: connection reset by peer", "try: what the target logs")
 
 	// With --redial it is expected.
 	r = ran()
@@ -268,7 +268,7 @@ func TestATargetThatFails(t *testing.T) {
 	if exit := c.call("--no-calibration", "--redial", aTarget(t)); exit != ExitOK {
 		t.Errorf("exit code %d", exit)
 	}
-	says(t, c.stdout.String(), "errors 3,", "redials 2", "latency")
+	says(t, c.stdout.String(), "errors 3, the first: ", "redials 2", "latency")
 
 	c = &loadCall{err: errors.New("load: connection 5 of 64: refused")}
 	if exit := c.call("--no-calibration", aTarget(t)); exit != ExitFailure || !strings.Contains(c.stderr.String(), "5 of 64") {

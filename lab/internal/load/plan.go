@@ -187,12 +187,6 @@ func (p *Plan) HasSizes() bool {
 	return true
 }
 
-// Plain reports whether requests are those of Protocol on connections without TLS.
-func (p *Plan) Plain() bool {
-	scheme := wire.Scheme(p.Target)
-	return p.Requests.Own == nil && (scheme == "" || scheme == "tcp")
-}
-
 // Reach makes a connection to each of the plan's targets, as a run does, and closes it. Of a
 // file it does what ParseTarget does. With Redial one target that is there is enough.
 func (p *Plan) Reach(ctx context.Context) error {

@@ -170,7 +170,7 @@ func (s *session) judge(r *Result) {
 	}
 	switch {
 	case r.Errors > 0 && !s.plan.Redial:
-		invalid(TargetFailed, "the target failed: %s", r.Error)
+		invalid(TargetFailed, "the target failed: %s", strings.TrimPrefix(r.Error, "load: "))
 	case r.Measured <= 0:
 		invalid(EndedEarly, "it ended within the warm-up")
 	case r.Requests == 0:

@@ -71,7 +71,7 @@ func lookedAt(e *evidence.Evidence) []string {
 		return words
 	}
 	words = append(words, "looked at for "+units.Time(e.Took))
-	if e.CPUTime > 0 {
+	if e.Saw(evidence.ToolProc) {
 		busy := fmt.Sprintf("%.2f processors busy", e.CPUTime.Seconds()/e.Took.Seconds())
 		if queued := e.Queued.Seconds() / e.Took.Seconds(); queued > 0.1 {
 			busy += fmt.Sprintf(" and %.2f waited for", queued)

@@ -15,7 +15,7 @@ import (
 // LoadHead says what a run does.
 func LoadHead(p *load.Plan) []document.Item {
 	head := p.Public().Target
-	if p.Plain() {
+	if p.Speaks() == string(p.Protocol) {
 		head = string(p.Protocol) + " " + head
 	}
 	return []document.Item{document.Say(head + ": " + planText(p))}
@@ -84,7 +84,11 @@ func LoadResult(r *load.Result) []document.Item {
 		f.Add("replies", repliesText(r))
 	}
 	if r.Errors > 0 {
-		f.Add("errors", units.Count(r.Errors)+", the first: "+r.Error)
+		text := units.Count(r.Errors)
+		if r.Plan.Redial { // otherwise it is why the run is invalid
+			text += ", the first: " + r.Error
+		}
+		f.Add("errors", text)
 	}
 	if r.Lost > 0 {
 		f.Add("lost", units.Plural(r.Lost, "request")+" ("+units.Percent(r.FailedShare())+" failed in all; up to 5 % is valid); counted with the time until the connection ended")

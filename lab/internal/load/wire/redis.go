@@ -214,7 +214,8 @@ func (r *resp) value(line []byte) error {
 	if len(line) < 2 || line[len(line)-1] != '\r' {
 		return fmt.Errorf("%w: %.40q is no line of Redis", ErrReply, line)
 	}
-	kind, text := line[0], line[1:len(line)-1]
+	line = line[:len(line)-1]
+	kind, text := line[0], line[1:]
 	number := func(most int64) (int64, error) {
 		n, err := strconv.ParseInt(string(text), 10, 64)
 		if err != nil || n < -1 || n > most {
