@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -13,7 +14,11 @@ type srtRaw struct {
 	t    *testing.T
 	conn *net.UDPConn
 	id   uint32 // of the server's side
+	ask  []byte // the packet that the server answered with it
 }
+
+// srtNumbers are the callers' own numbers of their connections.
+var srtNumbers atomic.Uint32
 
 // srtCall makes a connection with a stream id.
 func srtCall(t *testing.T, address, id string) *srtRaw {
@@ -30,12 +35,20 @@ func srtCall(t *testing.T, address, id string) *srtRaw {
 	id += strings.Repeat("\x00", (4-len(id)%4)%4)
 	answer := make([]byte, 1500)
 	for range 20 {
-		c.Write(srtHandshake(1, 0, func(p []byte) { binary.BigEndian.PutUint32(p[16:], 4); binary.BigEndian.PutUint16(p[22:], 2) }))
+		number := srtNumbers.Add(1)
+		c.Write(srtHandshake(1, 0, func(p []byte) {
+			binary.BigEndian.PutUint32(p[16:], 4)
+			binary.BigEndian.PutUint16(p[22:], 2)
+			binary.BigEndian.PutUint32(p[16+24:], number)
+		}))
 		c.SetReadDeadline(time.Now().Add(srtAnswer))
 		if n, err := c.Read(answer); err != nil || n < 64 {
 			continue
 		}
-		p := srtHandshake(0xffffffff, binary.BigEndian.Uint32(answer[16+28:]), func(p []byte) { p[16+7] |= 4 })
+		p := srtHandshake(0xffffffff, binary.BigEndian.Uint32(answer[16+28:]), func(p []byte) {
+			p[16+7] |= 4
+			binary.BigEndian.PutUint32(p[16+24:], number)
+		})
 		p = append(p, 0, 5, 0, byte(len(id)/4))
 		for i := 0; i < len(id); i += 4 { // the words are in little endian order (section 3.2.1.3)
 			p = append(p, id[i+3], id[i+2], id[i+1], id[i])
@@ -46,10 +59,26 @@ func srtCall(t *testing.T, address, id string) *srtRaw {
 		if err != nil || n < 64 || binary.BigEndian.Uint32(answer[16+20:]) != 0xffffffff {
 			continue
 		}
-		return &srtRaw{t, c, binary.BigEndian.Uint32(answer[16+24:])}
+		return &srtRaw{t, c, binary.BigEndian.Uint32(answer[16+24:]), p}
 	}
 	t.Fatalf("%s: no connection", id)
 	return nil
+}
+
+// A caller asks again each 250 ms until it has an answer, of a server that is far away after it was
+// answered: that is no other session, whose end for silence would be the end of its connection.
+func TestSRTCallsThatAreRepeated(t *testing.T) {
+	s, address := startSRT(t, nil)
+	s.srtPublish(t, srtConnect(t, address, "publish:live/s", nil), "live/s", 30)
+	v := srtCall(t, address, "live/s")
+	for range 3 {
+		v.conn.Write(v.ask)
+	}
+	srtCall(t, address, "live/s") // is answered behind them
+	relayEventually(t, "both watch", func() bool { return len(s.viewers()) >= 2 })
+	if list := s.viewers(); len(list) != 2 {
+		t.Errorf("%d sessions of two callers", len(list))
+	}
 }
 
 // control sends a control packet.

@@ -39,10 +39,13 @@ func Dial(ctx context.Context, host string, c srt.Config) (srt.Conn, error) {
 			return nil, cmp.Or(context.Cause(ctx), d.err)
 		}
 		return &connection{Conn: d.conn}, nil
-	case why := <-call.rejected:
-		err = fmt.Errorf("%w: %s", ErrRejected, why)
 	case <-call.failed:
-		err = cmp.Or(context.Cause(ctx), errUnanswered)
+		select {
+		case why := <-call.rejected:
+			err = fmt.Errorf("%w: %s", ErrRejected, why)
+		default:
+			err = cmp.Or(context.Cause(ctx), errUnanswered)
+		}
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}

@@ -3,7 +3,6 @@ package srtconn
 import (
 	"fmt"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -14,13 +13,9 @@ import (
 )
 
 // An observer is a Logger of the library that sees how a call of its Dial fails. Each such
-// call would leave goroutines and 40 KB behind for ever:
-//
-//   - After an answer that says no, Dial returns at once, and its timer waits for a
-//     receiver. So the goroutine that reads for it is ended, and Dial returns by the timer.
-//   - When Dial closes its socket, the goroutine that reads it waits for a receiver of its
-//     error, which Close is only if the goroutine was faster. So Close is held up until it
-//     has noticed the end by its deadline.
+// call would leave a goroutine behind for ever: when Dial closes its socket, the goroutine that
+// reads it waits for a receiver of its error, which Close is only if the goroutine was faster. So
+// Close is held up until it has noticed the end by its deadline.
 type observer struct {
 	rejected  chan string   // why
 	failed    chan struct{} // Dial is about to return an error
@@ -70,7 +65,6 @@ func (o *observer) answer(text string) {
 	case o.rejected <- why:
 	default:
 	}
-	runtime.Goexit()
 }
 
 // HasTopic implements srt.Logger.

@@ -54,7 +54,11 @@ func (s *Server) Listen(address string) (net.Listener, error) {
 	c.ReceiverLatency, c.PeerLatency = s.Config().SRTLatency, s.Config().SRTLatency
 	c.PeerIdleTimeout = idle
 	c.Logger = &s.guard
-	l, err := srt.Listen("srt", address, c)
+	at, err := net.ResolveUDPAddr("udp", address) // the library takes no names
+	if err != nil {
+		return nil, err
+	}
+	l, err := srt.Listen("srt", at.String(), c)
 	if err != nil {
 		return nil, err
 	}
