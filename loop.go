@@ -220,6 +220,10 @@ func (b *BufReader) readPlain(n int, scattered bool) error {
 		return err
 	}
 	b.size.Saw(got, len(room), length)
+	if b.asks {
+		b.endIdle()
+		b.keep(b.held())
+	}
 	b.err = err
 	return nil
 }
@@ -272,5 +276,8 @@ func (b *BufReader) came(got, offered int, err error) error {
 	}
 	b.win.Filled(got)
 	b.size.Saw(got, offered, b.blockLength())
+	if b.asks {
+		b.keep(b.held())
+	}
 	return nil
 }

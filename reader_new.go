@@ -119,6 +119,7 @@ func (b *BufReader) Recycle() {
 	b.undisturbed()
 	b.epoch++
 	b.endIdle()
+	b.keep(0)
 	if x := b.x; x != nil {
 		x.endContext()
 		if x.timeout > 0 && b.kind != closed {

@@ -49,6 +49,9 @@ const (
 	// plainBound is for writers that take one piece a call. A Buf as long as
 	// that is a call of its own with bufio.Writer too.
 	plainBound = 64 << 10
+	// pressedBound is the bound while the allocator's budget is used up. It leaves
+	// short messages whole.
+	pressedBound = 16 << 10
 	// together is the length to which the parts of a Memory are joined for
 	// writers that take one piece a call: a TLS record's payload.
 	together = 16 << 10

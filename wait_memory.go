@@ -12,6 +12,7 @@ import (
 // What mem offers to readers but does not export.
 var (
 	awaitSlab  = hooks.AwaitSlab.(func(a *mem.Allocator, n, held int, stop <-chan error) (mem.Slab, error))
+	noteKept   = hooks.Keep.(func(a *mem.Allocator, kept int))
 	noteIdle   = hooks.Idle.(func(a *mem.Allocator, held int))
 	budget     = hooks.Budget.(func(a *mem.Allocator) (limit int64, pressed bool))
 	cachedSlab = hooks.CachedSlab.(func(a *mem.Allocator, n int) mem.Slab)
@@ -45,6 +46,7 @@ func (b *BufReader) awaitSlab(n int) (mem.Slab, error) {
 		h.watch.Start(b.src, h.reason)
 		defer h.watch.Stop()
 	}
+	b.keep(0)
 	epoch := b.epoch
 	s, err := awaitSlab(b.alloc, n, b.held(), h.reason)
 	if b.epoch != epoch {
@@ -95,17 +97,26 @@ func (b *BufReader) held() int {
 
 // beginIdle reports to the budget what is held during a wait for the peer.
 func (b *BufReader) beginIdle() {
-	if b.asks && b.idled == 0 {
-		if b.idled = int32(min(b.held(), 1<<30)); b.idled > 0 {
-			noteIdle(b.alloc, int(b.idled))
+	if b.asks && b.reported.idle == 0 {
+		b.keep(0)
+		if b.reported.idle = int32(min(b.held(), 1<<30)); b.reported.idle > 0 {
+			noteIdle(b.alloc, int(b.reported.idle))
 		}
+	}
+}
+
+// keep reports to the budget that n bytes of capacity are held outside of waits.
+func (b *BufReader) keep(n int) {
+	if n = min(n, 1<<30); int32(n) != b.reported.kept {
+		noteKept(b.alloc, n-int(b.reported.kept))
+		b.reported.kept = int32(n)
 	}
 }
 
 // endIdle takes beginIdle back.
 func (b *BufReader) endIdle() {
-	if b.idled > 0 {
-		noteIdle(b.alloc, -int(b.idled))
-		b.idled = 0
+	if b.reported.idle > 0 {
+		noteIdle(b.alloc, -int(b.reported.idle))
+		b.reported.idle = 0
 	}
 }

@@ -22,8 +22,8 @@ import (
 // are joined into Writes of 16 KiB.
 //
 // Bytes may stay in memory until Flush is called. The writer flushes by itself
-// when Options.BufLen bytes wait, and before a write that is too large to copy
-// returns. An error is sticky: every later call returns it, and
+// when Options.BufLen bytes wait, or 16 KiB while its allocator's budget is used
+// up, and before a write that is too large to copy returns. An error is sticky: every later call returns it, and
 // Error.Done says how many bytes of that Flush went out.
 //
 // When the writer below panics inside its Write, that is an error as well: the
@@ -52,6 +52,8 @@ type BufWriter struct {
 	copyBelow int         // a Buf below this length is copied
 
 	waiting pieces // in order, before buf[s:e]
+	asks    bool   // the allocator has a budget
+	held    int    // what the budget knows of it, see hold
 	written int64
 	err     error
 }
@@ -85,7 +87,7 @@ func (b *BufWriter) Buffered() int { return b.waiting.size + b.e - b.s }
 
 // room returns how many bytes can be written before the writer flushes by
 // itself.
-func (b *BufWriter) room() int { return max(0, b.bound-b.Buffered()) }
+func (b *BufWriter) room() int { return max(0, b.most()-b.Buffered()) }
 
 // enter begins what no other call may come into: the writer below has the
 // bytes that wait, a reader fills the block, or memory is released. Without room

@@ -28,10 +28,12 @@ func (b *BufWriter) flush(op string, more bool) (out int64, err error) {
 	}
 	size := int64(b.Buffered())
 	if size == 0 {
+		b.unhold(b.held)
 		b.dropBlock()
 		return 0, nil
 	}
 	b.enter()
+	b.unhold(b.held)
 	before := b.written
 	err = errPanicked
 	defer func() {
@@ -59,6 +61,7 @@ func (b *BufWriter) settle(size int, keep bool) {
 	b.waiting.drop()
 	if keep && b.slab.Valid() && !b.slab.Shared() {
 		b.window()
+		b.holdBlock()
 	} else {
 		b.dropBlock()
 	}
@@ -141,11 +144,11 @@ func (b *BufWriter) seal() {
 // grow makes room for copies when the block is full or there is none. The caller
 // has n more bytes to copy; the new block may hold fewer.
 func (b *BufWriter) grow(n int) error {
-	if b.Buffered() >= b.bound {
+	if b.Buffered() >= b.most() {
 		if _, err := b.flush("Flush", true); err != nil {
 			return err
 		}
-		if b.slab.Valid() && len(b.buf) >= min(b.size, b.bound) {
+		if b.slab.Valid() && len(b.buf) >= min(b.size, b.most()) {
 			return nil
 		}
 	}
@@ -154,11 +157,14 @@ func (b *BufWriter) grow(n int) error {
 		b.size = min(4*b.size, sizing.MaxBlock)
 		if b.s > 0 && len(b.waiting.list) > 0 {
 			b.waiting.bufs = append(b.waiting.bufs, b.slab.Cut(0, 0))
+		} else if b.asks {
+			b.unhold(len(b.slab.Bytes()))
 		}
 		b.dropBlock()
 	}
 	b.slab = b.alloc.Slab(min(max(b.size, n), sizing.MaxBlock, b.room()))
 	b.window()
+	b.holdBlock()
 	return nil
 }
 

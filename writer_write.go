@@ -90,7 +90,7 @@ func (b *BufWriter) writeBufSlow(p mem.Buf) error {
 		return err
 	}
 	b.seal()
-	b.waiting.addBuf(p)
+	b.addBuf(p)
 	return b.bounded()
 }
 
@@ -109,7 +109,7 @@ func (b *BufWriter) WriteMemory(m *mem.Memory) error {
 		return nil
 	}
 	b.seal()
-	b.waiting.addMemory(m)
+	b.addMemory(m)
 	return b.bounded()
 }
 

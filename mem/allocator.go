@@ -38,13 +38,14 @@ type Options struct {
 	// most, or the first when it has been that for 100 ms. Overdrafts are
 	// granted one at a time: the next one when the latest has been given back,
 	// or after 10 ms, or sooner when more than 100 wait. So 1,000 stalled peers
-	// delay a newcomer by 3.3 s. A program that pauses between two reads with
-	// half a frame is not such a peer: others wait for it. So the budget is
+	// delay a newcomer by 3.3 s. What readers hold between two calls, and
+	// writers until a flush, counts only when no room has come back for 100 ms:
+	// the goroutine that waits may be the one that has it. So the budget is
 	// exceeded by at most one frame for each connection, and only for
-	// connections whose peers are slow to send the rest of their frames. A
-	// server ends those by a timeout on its reads (SetTimeout of the reader),
-	// and with them the overdrafts. Bufs that a program keeps are no reason for
-	// an overdraft: that is back-pressure.
+	// connections whose peers are slow to send the rest of their frames, or
+	// whose goroutines wait for each other. A server ends those by a timeout on
+	// its reads (SetTimeout of the reader), and with them the overdrafts. Bufs
+	// that a program keeps are no reason for an overdraft: that is back-pressure.
 	Budget int64
 	// Leak is how closely forgotten references are watched.
 	Leak Level

@@ -130,7 +130,8 @@ func (a *Allocator) GetContext(ctx context.Context, n int) (Buf, error) {
 // at most one frame for each connection, and only for connections whose peers
 // are slow to send the rest of their frames. A server ends slow peers by a
 // timeout on its reads (SetTimeout of the reader), and with them their
-// overdrafts. Bufs that a program simply keeps are no reason for an overdraft:
+// overdrafts. Where the queue stands still what is kept (see keep) counts as held.
+// Bufs that a program simply keeps are no reason for an overdraft:
 // that is back-pressure. Stats reports the overdraft.
 //
 // A negative held panics.
@@ -179,7 +180,7 @@ func (a *Allocator) idle(held int) {
 	if sum < 0 {
 		panic(fmt.Sprintf("mem: Allocator.idle(%d): %d bytes are left", held, sum))
 	}
-	if sum > u.idleMark.Load() {
+	if sum > u.idleMark.Load() || held > 0 && sum+u.kept.bytes.Load() > u.kept.mark.Load() {
 		u.mu.Lock()
 		u.settle()
 		u.mu.Unlock()

@@ -67,6 +67,7 @@ type budget struct {
 	idle atomic.Int64 // in the hands of readers that wait for their peers
 	// idleMark is the value of idle above which settle must be called.
 	idleMark atomic.Int64
+	kept     kept
 	_        [64]byte
 
 	mu     sync.Mutex
@@ -95,6 +96,7 @@ func (u *budget) init(a *Allocator, limit int64) {
 	u.alloc, u.limit, u.made = a, limit, time.Now()
 	u.roomMark.Store(noRoomMark)
 	u.idleMark.Store(noIdleMark)
+	u.kept.mark.Store(noIdleMark)
 	u.queue.init()
 }
 

@@ -108,6 +108,9 @@ const OverdraftInterval = overdraftInterval
 // FrontTime is how long the first in the queue is passed over.
 const FrontTime = frontTime
 
+// StandTime is after how long a queue stands still.
+const StandTime = standTime
+
 // AlarmAt returns when the queue's timer goes off, the zero time when it is
 // not set.
 func (a *Allocator) AlarmAt() time.Time {
@@ -122,6 +125,7 @@ func (a *Allocator) AwaitSlab(n, held int, stop <-chan error) (Slab, error) {
 	return a.awaitSlab(n, held, stop)
 }
 func (a *Allocator) Idle(held int)    { a.idle(held) }
+func (a *Allocator) Keep(kept int)    { a.keep(kept) }
 func (s *Slab) Park() hooks.Parked    { return s.park() }
 func SlabOf(b Buf) Slab               { return slabOf(b) }
 func (a *Allocator) LeakLevel() Level { return Level(a.leak.level.Load()) }

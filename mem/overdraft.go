@@ -42,10 +42,11 @@ type overdraft struct {
 }
 
 // stuck reports whether t could not be served even if all capacity came back
-// that is not held by readers that wait, for room or for their peers. It is
-// called with mu held.
+// that is not held by readers that wait, for room or for their peers, and, where
+// the queue stands still, not kept by others. It is called with mu held.
 func (u *budget) stuck(t *ticket) bool {
-	return int64(t.size) > u.limit-(u.queue.held+u.idle.Load())
+	left := u.limit - (u.queue.held + u.idle.Load()) - int64(t.size)
+	return left < 0 || left < u.kept.bytes.Load() && u.queue.stands()
 }
 
 // overdraft returns how much is granted over the limit now. What Get takes

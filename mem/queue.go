@@ -25,6 +25,8 @@ type queue struct {
 	n     atomic.Int64
 	held  int64     // of all tickets
 	since time.Time // when the first became that
+	moved time.Time // when room last came back for one, or the queue began
+	stood bool      // no room had come back for standTime; until the queue is empty
 }
 
 func (q *queue) init() { q.ring.prev, q.ring.next = &q.ring, &q.ring }
@@ -54,7 +56,7 @@ func (q *queue) push(t *ticket) {
 	t.prev, t.next = q.ring.prev, &q.ring
 	t.prev.next, t.next.prev = t, t
 	if t.prev == &q.ring {
-		q.since = t.came
+		q.since, q.moved, q.stood = t.came, t.came, false
 	}
 	q.held += t.held
 	q.n.Add(1)
@@ -117,13 +119,15 @@ func (u *budget) settle() {
 				if served = u.overdraw(t); served == nil {
 					break
 				}
+			} else {
+				u.queue.moved = time.Now()
 			}
 			u.queue.remove(served)
 			served.ready <- struct{}{}
 			t = u.queue.first()
 		}
 		u.setMarks(t)
-		if u.charged.Load() > u.roomMark.Load() && u.idle.Load() <= u.idleMark.Load() {
+		if u.settled() {
 			break
 		}
 	}
@@ -135,7 +139,7 @@ func (u *budget) settle() {
 // setMarks sets the marks for t, the first in the queue, or for an empty queue,
 // and the alarm for what depends only on time.
 func (u *budget) setMarks(t *ticket) {
-	room, idle := int64(noRoomMark), int64(noIdleMark)
+	room, idle, kept := int64(noRoomMark), int64(noIdleMark), int64(noIdleMark)
 	switch {
 	case t == nil:
 		if enough := u.limit - u.limit/8; u.pressure.Load() && u.charged.Load() > enough {
@@ -149,12 +153,17 @@ func (u *budget) setMarks(t *ticket) {
 	default:
 		room = u.limit - int64(t.size)
 		idle = room - u.queue.held
+		if kept = idle; u.idle.Load()+u.kept.bytes.Load() > kept {
+			kept = noIdleMark
+			u.alarm.set(u, u.queue.standsAt())
+		}
 	}
 	if u.over.out {
 		room = max(room, u.over.base)
 	}
 	u.roomMark.Store(room)
 	u.idleMark.Store(idle)
+	u.kept.mark.Store(kept)
 }
 
 // An alarm is the one timer of a queue. Setting it costs nothing while it is

@@ -11,8 +11,14 @@ var (
 	AwaitSlab any
 	// Idle is a func(a *mem.Allocator, held int).
 	Idle any
+	// Keep is a func(a *mem.Allocator, kept int).
+	Keep any
 	// Budget is a func(a *mem.Allocator) (limit int64, pressed bool).
 	Budget any
+	// Pinned is a func(a *mem.Allocator, b mem.Buf) int.
+	Pinned any
+	// PinnedAll is a func(a *mem.Allocator, m *mem.Memory) int.
+	PinnedAll any
 	// CachedSlab is a func(a *mem.Allocator, n int) mem.Slab.
 	CachedSlab any
 	// SlabOf is a func(b mem.Buf) mem.Slab.

@@ -31,6 +31,8 @@ var sleeps = map[string]int{
 	"mem/budget_model_test.go":     2,
 	"mem/budget_overdraft_test.go": 1,
 	"mem/budget_queue_test.go":     2,
+	"mem/standstill_test.go":       2,
+	"standstill_test.go":           1,
 	"netsim/conn_deadline_test.go": 7,
 	"netsim/conn_delay_test.go":    3,
 }

@@ -1,0 +1,19 @@
+package mem
+
+// pinned returns how much of a's capacity b keeps: its block.
+func (a *Allocator) pinned(b Buf) int {
+	if blk := b.c.block; blk.home != nil && blk.home.alloc == a {
+		return blk.gauge.size
+	}
+	return 0
+}
+
+// pinnedAll is pinned of the parts of m, where neighbours in one block count once.
+func (a *Allocator) pinnedAll(m *Memory) (size int) {
+	for i := range m.bufs {
+		if i == 0 || m.bufs[i].c.block != m.bufs[i-1].c.block {
+			size += a.pinned(m.bufs[i])
+		}
+	}
+	return size
+}
