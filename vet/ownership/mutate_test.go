@@ -61,7 +61,7 @@ func TestMutants(t *testing.T) {
 		total, totalHit = total+all[kind], totalHit+hit[kind]
 	}
 	fmt.Printf("mutants: %d of %d found (%.0f %%)\n", totalHit, total, 100*float64(totalHit)/float64(max(total, 1)))
-	if total < 100 || totalHit*5 < total*4 {
-		t.Errorf("%d of %d mutants found, want at least 4 in 5 of at least 100", totalHit, total)
+	if least := 400 / every; total < least || totalHit*5 < total*4 {
+		t.Errorf("%d of %d mutants found, want at least 4 in 5 of at least %d", totalHit, total, least)
 	}
 }
