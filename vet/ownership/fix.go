@@ -30,9 +30,9 @@ func fixes(pass *analysis.Pass, f flow.Finding) []analysis.SuggestedFix {
 		message, edits = "Copy the bytes", x.cloneInPlace()
 	case flow.UseAfterEnd:
 		message, edits = "Copy the bytes before they end", x.cloneBefore()
-	case flow.UseAfterGive:
+	case flow.UseAfterTransfer:
 		message, edits = "Hand over a reference of its own", x.retain()
-	case flow.Leak:
+	case flow.NotReleased:
 		message, edits = "Release it when the function returns", x.deferRelease()
 	}
 	if len(edits) == 0 {

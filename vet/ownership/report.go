@@ -36,16 +36,16 @@ func diagnostic(pass *analysis.Pass, f flow.Finding) analysis.Diagnostic {
 	case flow.UseAfterRelease:
 		d.Message = fmt.Sprintf("%s used after %s released it", from, ended)
 		end = "released here"
-	case flow.DoubleRelease:
+	case flow.ReleasedTwice:
 		d.Message = fmt.Sprintf("%s released twice, first by %s", from, ended)
 		end = "released here first"
-	case flow.UseAfterGive:
+	case flow.UseAfterTransfer:
 		d.Message = fmt.Sprintf("%s used after it was transferred to %s", from, ended)
 		end = "transferred here"
 	case flow.Copied:
 		d.Message = fmt.Sprintf("%s copied: %s has it already", from, ended)
 		end = "first here"
-	case flow.Leak:
+	case flow.NotReleased:
 		d.Message, end = leakText(f, at), "not released here"
 	}
 	if f.From.IsValid() && f.From != f.Pos {

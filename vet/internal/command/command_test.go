@@ -95,9 +95,10 @@ func module(t *testing.T) (dir, models string) {
 	models = filepath.Join(dir, "own.models")
 	write(t, dir, map[string]string{
 		"go.mod": "module example.com/m\n\ngo 1.25.0\n", "ring/ring.go": ring, "main.go": user, "main_test.go": tested,
-		"own.models":     "package example.com/m/ring\nRing.Peek  result 0 borrowed from recv\nRing.Advance  recv ends\n",
-		"bad.models":     "package example.com/m/ring\n\nRing.Peek  lends\n",
-		"missing.models": "package example.com/m/ring\nRing.Peak  recv ends\nRing.Advance  arg 0 ends\ntype Rung owned\nadvance  nothing\n",
+		"own.models":      "package example.com/m/ring\nRing.Peek  result 0 borrowed from recv\nRing.Advance  recv ends\n",
+		"mistyped.models": "package example.com/m/rign\nRing.Peek  result 0 borrowed from recv\nRing.Advance  recv ends\n",
+		"bad.models":      "package example.com/m/ring\n\nRing.Peek  lends\n",
+		"missing.models":  "package example.com/m/ring\nRing.Peak  recv ends\nRing.Advance  arg 0 ends\ntype Rung owned\nadvance  nothing\n",
 	})
 	return dir, models
 }
@@ -147,11 +148,12 @@ func TestCommand(t *testing.T) {
 		lacks  []string
 	}{
 		{[]string{"./..."}, 1, []string{"main.go:16:", "main.go:28:"}, []string{"main.go:22:", "main.go:35:", "main_test.go"}},
-		{[]string{"-models", models, "./..."}, 1, []string{"main.go:16:", "main.go:35:", "Ring.Peek (line 33)", "Ring.Advance (line 34)"}, nil},
+		{[]string{"-models", models, "./..."}, 1, []string{"main.go:16:", "main.go:35:", "Ring.Peek (line 33)", "Ring.Advance (line 34)"}, []string{"is not imported"}},
 		{[]string{"-tests", "-stats", "."}, 1, []string{"main.go:16:", "main_test.go:12:", " lines, ", "3 reports"}, nil},
 		{[]string{"./ring"}, 0, nil, []string{"ring.go"}},
 		{[]string{"-models", filepath.Join(dir, "bad.models"), "."}, 2, []string{"bad.models:3: Ring.Peek"}, nil},
 		{[]string{"-models", filepath.Join(dir, "missing.models"), "./..."}, 2, []string{"missing.models:2: example.com/m/ring has no Ring.Peak", ":3: Ring.Advance has no arg 0", ":4: example.com/m/ring has no Rung", ":5: example.com/m/ring has no advance"}, nil},
+		{[]string{"-models", filepath.Join(dir, "mistyped.models"), "./..."}, 1, []string{"mistyped.models:2: package example.com/m/rign is not imported by what is checked", "main.go:16:"}, nil},
 		{[]string{"-models", "missing", "."}, 2, []string{"missing"}, nil},
 		{[]string{"./none/..."}, 2, []string{"none"}, nil},
 		{[]string{"-nosuchflag"}, 2, []string{"nosuchflag"}, nil},

@@ -59,6 +59,9 @@ func standalone(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	for _, pkg := range table.Unmet(p.Paths()) {
+		fmt.Fprintln(flags.Output(), "sluicevet:", pkg, "is not imported by what is checked")
+	}
 	found, err := p.Run(a)
 	if err != nil {
 		return err

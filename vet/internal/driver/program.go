@@ -46,6 +46,13 @@ func within(path string, modules map[string]bool) bool {
 	return false
 }
 
+// Paths are those of the packages and of all that these import.
+func (p *Program) Paths() map[string]bool {
+	paths := map[string]bool{}
+	packages.Visit(p.Packages, nil, func(pkg *packages.Package) { paths[pkg.PkgPath] = true })
+	return paths
+}
+
 // Lines returns how many lines of code the packages have.
 func (p *Program) Lines() int {
 	n := 0

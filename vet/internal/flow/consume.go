@@ -12,14 +12,14 @@ func (x *explorer) consume(in ssa.CallInstruction, v ssa.Value, k effect.Kind, s
 	case Absent:
 		return true
 	case Released:
-		f.Category = DoubleRelease
+		f.Category = ReleasedTwice
 		if k == effect.Transferred {
 			f.Category = UseAfterRelease
 		}
 		x.report(f)
 		return false
 	case Given:
-		f.Category = UseAfterGive
+		f.Category = UseAfterTransfer
 		x.report(f)
 		return false
 	case Stored:

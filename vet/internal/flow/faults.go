@@ -13,7 +13,7 @@ func (x *explorer) leak(in ssa.Instruction, s *state, how string) {
 			return // in a list, whose elements are not distinguished
 		}
 	}
-	f := Finding{Category: Leak, Pos: x.src.Pos, End: ending(in), EndText: how, Use: x.src.Start, Ender: in, Value: x.src.Value}
+	f := Finding{Category: NotReleased, Pos: x.src.Pos, End: ending(in), EndText: how, Use: x.src.Start, Ender: in, Value: x.src.Value}
 	if x.src.Promised {
 		f.Pos = position(in)
 	}
@@ -91,7 +91,7 @@ func (x *explorer) touch(in ssa.Instruction, v ssa.Value, s *state) {
 	case Released:
 		f.Category = UseAfterRelease
 	case Given:
-		f.Category = UseAfterGive
+		f.Category = UseAfterTransfer
 	default:
 		return
 	}

@@ -12,14 +12,14 @@ import (
 type Category string
 
 const (
-	UseAfterEnd     Category = "use-after-end"
-	Outlives        Category = "outlives"
-	ReturnedEnded   Category = "returned-ended"
-	Leak            Category = "not-released"
-	DoubleRelease   Category = "released-twice"
-	UseAfterRelease Category = "use-after-release"
-	UseAfterGive    Category = "use-after-transfer"
-	Copied          Category = "copied"
+	UseAfterEnd      Category = "use-after-end"
+	Outlives         Category = "outlives"
+	ReturnedEnded    Category = "returned-ended"
+	NotReleased      Category = "not-released"
+	ReleasedTwice    Category = "released-twice"
+	UseAfterRelease  Category = "use-after-release"
+	UseAfterTransfer Category = "use-after-transfer"
+	Copied           Category = "copied"
 )
 
 // A Finding is one fault: where it shows, where the memory came from and what

@@ -54,7 +54,7 @@ func (x *explorer) verdict() []Finding {
 	for _, f := range x.found {
 		k := key{f.Category, f.End, ""}
 		switch f.Category {
-		case Leak:
+		case NotReleased:
 			k.end = token.NoPos
 		case Outlives:
 			k.end, k.text = token.NoPos, f.EndText

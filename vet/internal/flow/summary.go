@@ -158,7 +158,7 @@ func (x *explorer) inconsistent() []Finding {
 		if e.failed == yes && !failedTakes || e.failed == unknown && hasError(x.fn) {
 			continue
 		}
-		f := Finding{Category: Leak, Pos: position(e.ret), End: ending(e.ret), Use: e.ret, Ender: e.ret, Value: x.src.Value, Source: x.src}
+		f := Finding{Category: NotReleased, Pos: position(e.ret), End: ending(e.ret), Use: e.ret, Ender: e.ret, Value: x.src.Value, Source: x.src}
 		f.From, f.FromText = x.src.Pos, x.src.Text
 		if !f.Pos.IsValid() {
 			f.Pos = x.src.Pos

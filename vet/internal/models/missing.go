@@ -34,6 +34,20 @@ func (t *Table) Missing(pkg *types.Package, imported bool) error {
 	return errors.Join(errs...)
 }
 
+// Unmet lists the packages of the user's file that are not among paths, each with the first line that
+// stands below its name.
+func (t *Table) Unmet(paths map[string]bool) []string {
+	var list []string
+	listed := map[string]bool{}
+	for _, l := range t.lines {
+		if !paths[l.pkg] && !listed[l.pkg] {
+			listed[l.pkg] = true
+			list = append(list, fmt.Sprintf("%s: package %s", l.at, l.pkg))
+		}
+	}
+	return list
+}
+
 func exported(name string) bool {
 	for part := range strings.SplitSeq(name, ".") {
 		if !token.IsExported(part) {
