@@ -366,7 +366,7 @@ func (s *server) publishAll(t testing.TB, way, stream string, src *mediaSource, 
 			return 0, slices.ContainsFunc(s.clients(t), func(c clientInfo) bool { return c.Stream == stream && c.Role == "publisher" })
 		})
 		if p, ok := to.(*whipPublisher); ok && err == nil {
-			err = p.reports()
+			err = p.reports(0)
 		}
 	default:
 		data, err := src.transportStream(t)

@@ -150,6 +150,8 @@ type whipPublisher struct {
 	senders map[bool]*rtpSender
 	tracks  map[bool]*pion.TrackLocalStaticRTP
 	ssrc    map[bool]uint32
+
+	reported time.Duration // of the source's time
 }
 
 func publishWHIP(t testing.TB, address string, s *mediaSource) (*whipPublisher, error) {
@@ -236,9 +238,10 @@ func publishWHIP(t testing.TB, address string, s *mediaSource) (*whipPublisher, 
 }
 
 // reports sends the reports that say how the clocks of the tracks belong together.
-func (p *whipPublisher) reports() error {
+func (p *whipPublisher) reports(at time.Duration) error {
+	p.reported = at
 	for video, sender := range p.senders {
-		report := sender.report(0)
+		report := sender.report(at)
 		report.SSRC = p.ssrc[video]
 		if err := p.pc.WriteRTCP([]rtcp.Packet{report}); err != nil {
 			return err
@@ -248,6 +251,12 @@ func (p *whipPublisher) reports() error {
 }
 
 func (p *whipPublisher) send(video bool, u *mediaUnit) error {
+	// The first may come before the other side reads them.
+	if u.decoded >= p.reported+100*time.Millisecond {
+		if err := p.reports(u.decoded); err != nil {
+			return err
+		}
+	}
 	for _, packet := range p.senders[video].packets(u) {
 		packet.Payload = slices.Clone(packet.Payload)
 		if err := p.tracks[video].WriteRTP(packet); err != nil {
