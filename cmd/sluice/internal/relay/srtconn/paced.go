@@ -90,8 +90,7 @@ func (p *Paced) send(b []byte) error {
 	} else if err != nil {
 		return err
 	}
-	p.window.sent += len(b)
-	p.window.wrote = time.Now()
+	p.window.wrote(len(b), time.Now())
 	if p.sent += len(b); p.sent >= burst {
 		p.sent = 0
 		pause := time.NewTimer(burstPause)

@@ -1,6 +1,7 @@
 package srtconn
 
 import (
+	"math"
 	"net"
 	"time"
 
@@ -15,23 +16,30 @@ import (
 // grows as long as that is more than the line's queue holds. It becomes half as large when many
 // packets are sent again: a peer acknowledges too what it does not wait for any longer.
 type window struct {
-	size  int           // bytes
-	span  time.Duration // at least
-	sent  int           // bytes, since the beginning
-	acked int           // of them, at the latest look
-	wrote time.Time     // when the latest was
-	moved time.Time     // when acked became more, or stuck was true
+	size   int           // bytes
+	span   time.Duration // at least
+	sent   int           // bytes, since the beginning
+	acked  int           // of them, at the latest look
+	latest time.Time     // when the latest was written
+	moved  time.Time     // when acked became more, or stuck was true
 
 	rate  float64       // bytes/s; 0: not known
 	grows float64       // by how much at a time, at the most
-	rtt   time.Duration // without the line's queue
-	look  time.Time     // the latest
+	rtt   time.Duration // without the line's queue, until what was written is acknowledged
+	timed struct {
+		end  int // of a write, as sent was behind it; 0: none is timed
+		from time.Time
+	}
+	look time.Time // the latest
 
 	// The measurement that goes on:
-	at    time.Time
-	from  int    // acked at its beginning
-	again uint64 // packets that were sent again before
-	idle  bool   // there was room meanwhile
+	at   time.Time
+	from int  // acked at its beginning
+	idle bool // there was room meanwhile
+
+	// Packets since the latest judgement of losses:
+	judged int    // acked then
+	again  uint64 // that were sent again before
 }
 
 const (
@@ -51,8 +59,11 @@ const (
 	windowKeep = 0.9
 	// The rate grows by these factors, before the first loss and then.
 	fastGrowth, slowGrowth = 2, 1.1
-	// One packet in manyAgain is more than a line loses that is not full.
-	manyAgain = 5
+	// One packet in manyAgain is more than a line loses by chance, when it is more by so many
+	// deviations too. So many packets are looked at together.
+	manyAgain  = 5
+	deviations = 2
+	judgement  = 64
 )
 
 func newWindow(latency time.Duration) window {
@@ -64,23 +75,21 @@ func (w *window) full(n int) bool { return w.sent > w.acked && w.sent-w.acked+n 
 
 // update takes what the library says at a time.
 func (w *window) update(s *srt.Statistics, now time.Time) {
-	rtt := time.Duration(s.Instantaneous.MsRTT * float64(time.Millisecond))
 	unacked := min(int(s.Instantaneous.ByteSendBuf), w.sent)
 	if acked := w.sent - unacked; acked > w.acked {
 		w.acked, w.moved = acked, now
 	}
-	if w.rtt = min(w.rtt, rtt); unacked < w.size/4 {
-		w.rtt = rtt
-	}
-	w.idle = w.idle || now.Sub(w.look) > 4*windowLook
+	looking := now.Sub(w.look) <= 4*windowLook
 	w.look = now
+	w.idle = w.idle || !looking
+	w.time(unacked, looking, now)
 	took := now.Sub(w.at)
 	if took < max(measured, 2*w.rtt) {
 		return
 	}
-	rate, again := float64(w.acked-w.from)/took.Seconds(), int(s.Accumulated.PktRetrans-w.again)*payload
+	rate := float64(w.acked-w.from) / took.Seconds()
 	switch {
-	case manyAgain*again > w.acked-w.from && again > payload:
+	case w.overflows(s.Accumulated.PktRetrans):
 		w.rate, w.grows = max(w.rate, rate)/2, slowGrowth
 		w.resize()
 	case !w.idle:
@@ -90,7 +99,42 @@ func (w *window) update(s *srt.Statistics, now time.Time) {
 		w.rate = rate
 		w.resize()
 	}
-	w.at, w.from, w.again, w.idle = now, w.acked, s.Accumulated.PktRetrans, false
+	w.at, w.from, w.idle = now, w.acked, false
+}
+
+// time measures the round trip. The library's figure is what the peer measures, which begins
+// with 100 ms, and stays there for peers that do not take the library's answers (libsrt's newest).
+func (w *window) time(unacked int, looking bool, now time.Time) {
+	if w.timed.end == 0 || w.acked < w.timed.end {
+		return
+	}
+	if took := now.Sub(w.timed.from); looking {
+		if w.rtt = min(w.rtt, took); unacked < w.size/4 {
+			w.rtt = took
+		}
+	}
+	w.timed.end = 0
+}
+
+// wrote counts n bytes that are on their way.
+func (w *window) wrote(n int, now time.Time) {
+	w.sent += n
+	w.latest = now
+	if w.timed.end == 0 {
+		w.timed.end, w.timed.from = w.sent, now
+	}
+}
+
+// overflows reports whether more packets are sent again than are lost by chance: so many were in
+// all.
+func (w *window) overflows(again uint64) bool {
+	packets, lost := float64(w.acked-w.judged)/payload, float64(again-w.again)
+	usual := packets / manyAgain
+	many := lost > usual+deviations*math.Sqrt(usual) && lost > 1
+	if many || packets >= judgement {
+		w.judged, w.again = w.acked, again
+	}
+	return many
 }
 
 // resize makes the window that of the rate.
@@ -113,7 +157,7 @@ func (w *window) stuck(now time.Time) bool {
 func (p *Paced) wait(n int) error {
 	for w := &p.window; ; {
 		// What has just been written is not in the library's figures yet.
-		if now := time.Now(); now.Sub(w.wrote) >= windowLook {
+		if now := time.Now(); now.Sub(w.latest) >= windowLook {
 			var s srt.Statistics
 			p.conn.Stats(&s)
 			if w.update(&s, now); !w.full(n) || w.stuck(now) {

@@ -2,6 +2,7 @@ package srtconn
 
 import (
 	"errors"
+	"math/rand/v2"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -15,16 +16,19 @@ type narrow struct {
 	srt.Conn
 	rate  float64
 	delay time.Duration
+	lost  func() bool // nil: none is; those that are come a delay later
 
 	free  time.Time // when the line has sent all
 	onWay []sending
 	bytes int
 	queue time.Duration // the most for which one waited for the line
+	again uint64        // packets
 }
 
 type sending struct {
 	acked time.Time
 	bytes int
+	again bool
 }
 
 func (c *narrow) Write(b []byte) (int, error) {
@@ -32,7 +36,11 @@ func (c *narrow) Write(b []byte) (int, error) {
 		c.free = now
 	}
 	c.free = c.free.Add(time.Duration(float64(len(b)) / c.rate * float64(time.Second)))
-	c.onWay = append(c.onWay, sending{c.free.Add(c.delay), len(b)})
+	p := sending{acked: c.free.Add(c.delay), bytes: len(b), again: c.lost != nil && c.lost()}
+	if p.again {
+		p.acked = p.acked.Add(c.delay)
+	}
+	c.onWay = append(c.onWay, p)
 	c.bytes += len(b)
 	c.queue = max(c.queue, time.Until(c.free))
 	return len(b), nil
@@ -40,12 +48,16 @@ func (c *narrow) Write(b []byte) (int, error) {
 
 func (c *narrow) Stats(s *srt.Statistics) {
 	for len(c.onWay) > 0 && !time.Now().Before(c.onWay[0].acked) {
+		if c.onWay[0].again {
+			c.again++
+		}
 		c.onWay = c.onWay[1:]
 	}
+	s.Accumulated.PktRetrans = c.again
 	for _, p := range c.onWay {
 		s.Instantaneous.ByteSendBuf += uint64(p.bytes)
 	}
-	s.Instantaneous.MsRTT = float64(max(c.delay, 100*time.Millisecond).Milliseconds())
+	s.Instantaneous.MsRTT = 100 // as of a peer that cannot measure it
 	s.Instantaneous.MsSendTsbPdDelay = 200
 }
 
@@ -88,6 +100,40 @@ func TestWritesTakeTheTimeOfTheLine(t *testing.T) {
 			var s srt.Statistics
 			if conn.Stats(&s); p.Unacked() != int(s.Instantaneous.ByteSendBuf) {
 				t.Errorf("%d bytes are not acknowledged", p.Unacked())
+			}
+		})
+	}
+}
+
+// A stream is not held up by a line that is wide enough, however far it goes and whatever it loses
+// by chance.
+func TestWideLinesHoldNothingUp(t *testing.T) {
+	const rate, every, group = 90e3, 95 * time.Millisecond, 100e3
+	for _, c := range []struct {
+		delay time.Duration
+		loss  float64
+	}{{60 * time.Millisecond, 0}, {300 * time.Millisecond, 0}, {600 * time.Millisecond, 0}, {60 * time.Millisecond, 0.05}, {60 * time.Millisecond, 0.1}, {150 * time.Millisecond, 0.05}} {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(1, 1))
+			p := NewPaced(&narrow{rate: 6e6, delay: c.delay, lost: func() bool { return r.Float64() < c.loss }})
+			if _, err := p.Write(make([]byte, group)); err != nil {
+				t.Fatal(err)
+			}
+			began, late := time.Now(), 0 // pieces
+			for i := range 600 {
+				due := began.Add(time.Duration(i) * every)
+				if wait := time.Until(due); wait > 0 {
+					<-time.After(wait)
+				}
+				if _, err := p.Write(make([]byte, int(rate*every.Seconds())/packetLen*packetLen)); err != nil {
+					t.Fatal(err)
+				}
+				if i > 40 && time.Since(due) > 500*time.Millisecond {
+					late++
+				}
+			}
+			if late > 0 {
+				t.Errorf("%v, %v lost: %d of 560 pieces are more than 500 ms late", c.delay, c.loss, late)
 			}
 		})
 	}
