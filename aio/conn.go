@@ -61,13 +61,14 @@ type loop[S any] struct {
 
 // callbacks are those of a ConnHandler, and its limits.
 type callbacks[S any] struct {
-	open        func(*Conn[S]) error
-	data        func(*Conn[S], []byte) error
-	buf         func(*Conn[S], mem.Buf) error
-	ended       func(*Conn[S]) error
-	closed      func(*Conn[S], error)
-	refused     func(net.Addr, error)
-	idle, write time.Duration
+	open    func(*Conn[S]) error
+	data    func(*Conn[S], []byte) error
+	buf     func(*Conn[S], mem.Buf) error
+	ended   func(*Conn[S]) error
+	closed  func(*Conn[S], error)
+	refused func(net.Addr, error)
+
+	idle, write, handshake time.Duration
 }
 
 // The contexts of operations and of results without one, beside *Conn[S] itself, of
@@ -235,7 +236,9 @@ func (c *Conn[S]) read(r *OpResult) {
 	switch {
 	case err == nil:
 		c.proceed()
-	case err == r.Error && err != io.EOF && err != ErrDeadline:
+	case err == ErrDeadline && r.Error == err:
+		c.stop(c.silent())
+	case err == r.Error && err != io.EOF:
 		c.end(err)
 	default:
 		c.stop(err)
@@ -282,9 +285,9 @@ func (c *Conn[S]) flushed(on net.Conn, err error) {
 	switch {
 	case err == nil:
 	case on == c.name[0]:
-		c.end(err)
+		c.end(c.unsent(err))
 	case c.pace != nil && on == c.pace.name[0]:
-		c.pace.end(err)
+		c.pace.end(c.pace.unsent(err))
 	}
 	c.proceed()
 }

@@ -191,7 +191,8 @@ func (c *Conn[S]) Resume() {
 func (c *Conn[S]) PaceBy(other *Conn[S]) { c.pace = other }
 
 // Attach makes the watcher of c serve conn, transferred, with the same callbacks and
-// without TLS: for example the other side of a gateway. Open is not called. When the watcher is
+// without TLS: for example the other side of a gateway. Of a UDP connection Data gets one datagram
+// at a time, of at most Options.BufferSize bytes; empty ones are neither handed on nor sent. Open is not called. When the watcher is
 // closed or cannot take conn over, which has no descriptor or there is none left for it, conn
 // is closed, and Closed is called with the reason before Attach returns.
 func (c *Conn[S]) Attach(conn net.Conn, state S) *Conn[S] {

@@ -56,7 +56,7 @@ type ConnHandler[S any] struct {
 	Ended func(c *Conn[S]) error
 	// Closed is called once for each connection for which Open was, or would have been,
 	// with the reason: io.EOF when the peer has ended; net.ErrClosed after Close;
-	// ErrDeadline; ErrQueueFull; ErrWatcherClosed when the server ends; what Open or Data
+	// ErrDeadline, wrapped with the limit that it was; ErrQueueFull; ErrWatcherClosed when the server ends; what Open or Data
 	// returned; what the kernel or crypto/tls said. The addresses can still be asked for. It is never
 	// called by a Write, WriteMany or Close of the program, which may hold a lock that Closed takes.
 	Closed func(c *Conn[S], reason error)
@@ -116,7 +116,10 @@ func (h *ConnHandler[S]) prepare(o *Options) error {
 		}
 		h.calls = callbacks[S]{
 			open: h.Open, data: h.Data, buf: h.Buf, ended: h.Ended, closed: h.Closed, refused: h.Refused,
-			idle: h.IdleTimeout, write: h.WriteTimeout,
+			idle: h.IdleTimeout, write: h.WriteTimeout, handshake: h.HandshakeTimeout,
+		}
+		if h.HandshakeTimeout == 0 {
+			h.calls.handshake = DefaultHandshakeTimeout
 		}
 	})
 	if h.TLS == nil {
@@ -157,11 +160,7 @@ func (h *ConnHandler[S]) loopOf(w *Watcher) *loop[S] {
 
 // newSecure returns the TLS of c before its handshake.
 func (h *ConnHandler[S]) newSecure(c *Conn[S], memory *mem.Allocator) *secure {
-	limit := h.HandshakeTimeout
-	if limit == 0 {
-		limit = DefaultHandshakeTimeout
-	}
-	s := &secure{conn: c, memory: memory, until: timeLimit(limit)}
+	s := &secure{conn: c, memory: memory, until: timeLimit(h.calls.handshake)}
 	s.records = Frames{Size: tlsfed.RecordSize, Limit: tlsfed.MaxRecord, Allocator: memory, beyond: true}
 	s.session = tlsfed.New(h.TLS, s, memory, &h.handshakes)
 	return s
@@ -185,7 +184,7 @@ func (h *ConnHandler[S]) Completed(_ *Watcher, r *OpResult) {
 		(*Conn[S])(c).endBoth()
 	case *over[S]:
 		if r.Error != nil {
-			(*Conn[S])(c).broken(r.Error)
+			(*Conn[S])(c).broken((*Conn[S])(c).unsent(r.Error))
 		} else {
 			(*Conn[S])(c).finish(io.EOF)
 		}

@@ -1,6 +1,7 @@
 package aio_test
 
 import (
+	"errors"
 	"io"
 	"testing"
 	"time"
@@ -36,7 +37,7 @@ func lateLoop(t *testing.T, driver aio.Driver, bytes int, counted bool) {
 			return nil
 		},
 		Closed: func(c *aio.Conn[int], reason error) {
-			if reason == aio.ErrDeadline && c.State < bytes {
+			if errors.Is(reason, aio.ErrDeadline) && c.State < bytes {
 				t.Errorf("%v: a connection is closed with %v after %d bytes of %d", driver, reason, c.State, bytes)
 			}
 			if c.State < bytes {

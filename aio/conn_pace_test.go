@@ -110,7 +110,7 @@ func waitForAPace(t *testing.T, config *tls.Config, o aio.Options, timeout time.
 	}
 	select {
 	case c := <-closed:
-		if c.who != slow || c.reason != aio.ErrDeadline {
+		if c.who != slow || !errors.Is(c.reason, aio.ErrDeadline) {
 			return fmt.Errorf("%p is closed, which is not %p, or not by its timeout: %w", c.who, slow, c.reason)
 		}
 	case <-time.After(eventTimeout):

@@ -53,7 +53,7 @@ func (l *loop[S]) starve(c *Conn[S]) {
 		h.late = time.AfterFunc(time.Until(until), func() {
 			_ = c.Do(func() {
 				if !h.fed && shakes == !c.opened {
-					c.end(ErrDeadline)
+					c.end(c.starving())
 				}
 			})
 		})
