@@ -1,6 +1,8 @@
 package live
 
 import (
+	"fmt"
+	"io"
 	"net"
 	"sync"
 	"syscall"
@@ -129,7 +131,7 @@ func (l *link) write(parts [][]byte, skip, most int) (done int, err error) {
 		for len(p) > 0 && err == nil {
 			k := len(p)
 			if n == 0 && (k >= tlsRecord || len(parts) == 1) {
-				k, err = l.conn.Write(p)
+				k, err = l.put(p)
 				done += k
 				break
 			}
@@ -141,7 +143,7 @@ func (l *link) write(parts [][]byte, skip, most int) (done int, err error) {
 			n += k
 			p = p[k:]
 			if n == tlsRecord {
-				k, err = l.conn.Write(room[:n])
+				k, err = l.put(room[:n])
 				done += k
 				n = 0
 			}
@@ -151,10 +153,23 @@ func (l *link) write(parts [][]byte, skip, most int) (done int, err error) {
 		}
 	}
 	if n > 0 {
-		n, err = l.conn.Write(room[:n])
+		n, err = l.put(room[:n])
 		done += n
 	}
 	return done, err
+}
+
+// put is one Write. What a connection of the program's own type says of it is not trusted: it
+// would tear the stream, or end the process from a goroutine that the program cannot recover in.
+func (l *link) put(p []byte) (int, error) {
+	n, err := l.conn.Write(p)
+	switch {
+	case n < 0 || n > len(p):
+		return 0, fmt.Errorf("live: %T.Write of %d bytes returned %d", l.conn, len(p), n)
+	case n < len(p) && err == nil:
+		err = io.ErrShortWrite
+	}
+	return n, err
 }
 
 // linger is how long the peer has to close a connection after everything was sent.

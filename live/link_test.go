@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"testing"
 	"time"
 )
@@ -50,6 +51,36 @@ func TestBlockingWritesJoinSmallParts(t *testing.T) {
 		// A large part ends what was collected before it, and begins anew behind it.
 		if limit := 2*len(all)/tlsRecord + 2; conn.calls > limit {
 			t.Fatalf("seed %d: %d calls for %d bytes, at most %d", seed, conn.calls, len(all), limit)
+		}
+	}
+}
+
+// counts is a connection whose Write says that so many bytes more were written.
+type counts struct {
+	writes
+	more int
+}
+
+func (c *counts) Write(p []byte) (int, error) {
+	_, _ = c.writes.Write(p)
+	return len(p) + c.more, nil
+}
+
+func TestBlockingWritesEndWithACountThatCannotBe(t *testing.T) {
+	large, small := make([]byte, 2*tlsRecord), make([]byte, 100)
+	for _, parts := range [][][]byte{{large, small}, {small, small}, {small, large, small}} {
+		for more, want := range map[int]string{
+			-1: "short write", 1: " returned ", -1 << 20: " returned -",
+		} {
+			conn := &counts{more: more}
+			l := link{conn: conn}
+			n, err := l.write(parts, 0, 1<<20)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%d more: %v", more, err)
+			}
+			if conn.calls != 1 || n < 0 || n > len(conn.all) {
+				t.Errorf("%d more: %d calls, %d of %d bytes", more, conn.calls, n, len(conn.all))
+			}
 		}
 	}
 }
