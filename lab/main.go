@@ -1,4 +1,4 @@
-// Command lab measures, on the machine at hand, what reading and moving bytes
+// Command lab measures, on this machine, what reading and moving bytes
 // costs with this library beside other ways to do it, puts load on servers, and
 // finds out what slows them.
 package main

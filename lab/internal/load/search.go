@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/machine"
@@ -104,9 +105,10 @@ func judgeStep(r *Result, limit Limit) Step {
 		s.Latency = limit.of(r.Latency)
 		s.Holds = r.Valid && s.Latency <= limit.Latency
 	}
-	for _, reason := range r.Reasons {
-		s.Generator = s.Generator || reason.Code == GeneratorLate || reason.Code == GeneratorFull
+	has := func(code Code) bool {
+		return slices.ContainsFunc(r.Reasons, func(reason Reason) bool { return reason.Code == code })
 	}
+	s.Generator = (has(GeneratorLate) || has(GeneratorFull)) && !has(RepliesFailed) && !has(TargetFailed)
 	return s
 }
 

@@ -60,6 +60,9 @@ func TestSearchThatFindsNothing(t *testing.T) {
 			return &Result{Plan: p, Reasons: []Reason{{GeneratorFull, ""}}}, nil
 		}, true, false},
 		{func(_ context.Context, p Plan, _ func(Progress)) (*Result, error) {
+			return &Result{Plan: p, Reasons: []Reason{{RepliesFailed, ""}, {GeneratorLate, ""}}}, nil
+		}, false, false},
+		{func(_ context.Context, p Plan, _ func(Progress)) (*Result, error) {
 			return &Result{Plan: p, Errors: 1, Error: "broken", Reasons: []Reason{{TargetFailed, ""}}}, nil
 		}, false, true},
 		{func(context.Context, Plan, func(Progress)) (*Result, error) { return nil, errors.New("refused") }, false, true},
