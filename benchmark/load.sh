@@ -50,7 +50,7 @@ c_client() {
 		awk '{ printf "%.0f %.0f\n", $3 / $1 * 1e9, $1 / $2 }'
 }
 lab_load() {
-	# A run whose generator had too little CPU is told apart by its exit code; its
+	# A run whose generator had too little CPU is known by its exit code; its
 	# cost is a figure all the same.
 	taskset -c 0 "$dir/lab" load --protocol echo --conns "$conns" --size "$bytes" --warmup 300ms \
 		--duration "${seconds}s" --no-calibration --json - "127.0.0.1:$port" 2>/dev/null >"$dir/result" || [ $? -eq 3 ]

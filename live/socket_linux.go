@@ -14,7 +14,7 @@ const direct = true
 
 // socketWriter writes to sockets without waiting. One loop uses it at a time.
 type socketWriter struct {
-	call    func(fd uintptr) // write, kept so that it need not be made anew each time
+	call    func(fd uintptr) // write, kept so that it need not be made each time
 	ask     func(fd uintptr) // look, the same
 	measure func(fd uintptr) // inspect, the same
 	info    unix.TCPInfo

@@ -23,17 +23,17 @@ func identifiable(conn net.Conn) error {
 	return nil
 }
 
-// find returns what is known of name, anew if need be, and nil when name is
+// find returns what is known of name, from now on if need be, and nil when name is
 // known to be freed. It is called with mu held.
 func (d *Driver) find(name net.Conn) *conn {
 	if c := d.table.conns[name]; c != nil {
 		return c
 	}
-	freed, anew := d.table.known.see(name)
+	freed, added := d.table.known.see(name)
 	if freed {
 		return nil
 	}
-	if anew {
+	if added {
 		d.counters.Delegated++
 	}
 	c := &conn{driver: d, conn: name, last: d.table.batch}
@@ -56,7 +56,7 @@ func (d *Driver) settle(c *conn) {
 	switch {
 	case c.ending == nil && d.life.state != open: // Close closes it
 	case c.ending != nil || c.last < d.table.over:
-		// It may have been forgotten before, and be known anew.
+		// It may have been forgotten before, and be known again.
 		if d.table.conns[c.conn] != c {
 			return
 		}

@@ -56,10 +56,10 @@ func (d *Driver) CloseConn(conn net.Conn) error {
 		}
 		return closeOnce(conn, cut)
 	}
-	freed, anew := d.table.known.free(conn)
+	freed, added := d.table.known.free(conn)
 	if !freed {
 		d.counters.Freed++
-		if anew {
+		if added {
 			d.counters.Delegated++
 		}
 	}

@@ -47,7 +47,7 @@ type knownConns struct {
 
 // see remembers conn, and reports whether it was freed, and whether it was not
 // known before.
-func (k *knownConns) see(conn net.Conn) (freed, anew bool) {
+func (k *knownConns) see(conn net.Conn) (freed, added bool) {
 	r := weakRefOf(conn)
 	if r == nil {
 		return false, true
@@ -60,7 +60,7 @@ func (k *knownConns) see(conn net.Conn) (freed, anew bool) {
 }
 
 // free remembers that conn is freed. It reports what see does.
-func (k *knownConns) free(conn net.Conn) (freed, anew bool) {
+func (k *knownConns) free(conn net.Conn) (freed, added bool) {
 	r := weakRefOf(conn)
 	if r == nil {
 		return false, true

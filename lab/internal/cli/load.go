@@ -86,7 +86,7 @@ func (c loadCommand) command() *cobra.Command {
 	flags.IntVar(&p.PID, "pid", 0, "read what this process, the target, and its children use of the machine")
 	flags.DurationVar(&p.Timeout, "timeout", p.Timeout, "without any answer, before the target is given up")
 	flags.BoolVar(&p.Verify, "verify", false, "compare what comes back with what was sent, byte by byte; costs the generator some CPU")
-	flags.BoolVar(&p.Redial, "redial", false, "make connections that end anew, to the next address; requests that were under way are lost, and up to 5 % may be")
+	flags.BoolVar(&p.Redial, "redial", false, "replace connections that end, by the next address; requests that were under way are lost, and up to 5 % may be")
 	flags.StringVar(&p.AckFile, "acks", "", "with --protocol ack: write what was acknowledged to this `file`, for lab sink verify")
 	flags.StringVar(&p.Engine, "engine", "", "of the generator: epoll (Linux) or portable; the best there is by default")
 	flags.IntVar(&p.Threads, "threads", 0, "of engine epoll; 0 for one")

@@ -48,7 +48,7 @@ type Plan struct {
 	Engine   string        `json:"engine,omitempty"`   // epoll, portable, or empty for the best there is
 	Threads  int           `json:"threads,omitempty"`  // of engine epoll; 0 for one
 	Timeout  time.Duration `json:"timeout_ns"`         // without any answer, before the target is given up
-	Redial   bool          `json:"redial,omitempty"`   // connections that end are made anew, to the next of the targets (separated by commas)
+	Redial   bool          `json:"redial,omitempty"`   // connections that end are made again, to the next of the targets (separated by commas)
 	AckFile  string        `json:"ack_file,omitempty"` // of protocol ack: what was acknowledged, see AckRecord
 	// LateAfter is how much later than intended a send may leave by the generator's
 	// own fault, the error of the machine's timers; 0 for 1 ms.

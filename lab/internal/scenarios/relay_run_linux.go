@@ -89,7 +89,7 @@ var processors = sync.OnceValues(func() (p [2]int, err error) {
 	return p, err
 })
 
-// open makes sure that the server is here. Each round starts it anew: a server that
+// open makes sure that the server is here. Each round starts it again: a server that
 // waited with all viewers connected while other variants ran would have dropped
 // some of them.
 func (w relayWork) open(env lab.Env, s relayServer) (lab.Runner, error) {

@@ -128,7 +128,7 @@ func (s *state) meet(other map[cond]bool) (changed bool) {
 	return changed
 }
 
-// forget removes what is known of v, which is defined anew.
+// forget removes what is known of v, which is defined again.
 func (s *state) forget(v ssa.Value) {
 	for h := range s.holders {
 		if h.Root == v {

@@ -58,7 +58,7 @@ a second one ends it at once. SIGHUP reads the configuration and the certificate
 again and applies what it can without ending a session; the log says what has
 changed and what waits for a restart.
 
-SIGUSR2 starts the program anew, as it is on disk by then, and hands over to it;
+SIGUSR2 starts the program again, as it is on disk by then, and hands over to it;
 serve --upgrade takes over from the server at --upgrade-socket. When that fails,
 the running server goes on.
 

@@ -18,7 +18,7 @@ const envUpgrade = "SLUICE_UPGRADE_FD"
 // errNoSocket: the settings name no socket to find the server at.
 var errNoSocket = errors.New("upgrade: no socket: set upgrade-socket for both servers")
 
-// inheritance returns what this process takes over, or nil when it is to begin anew: from
+// inheritance returns what this process takes over, or nil for nothing: from
 // the process that has started it, or, with asked, from the one that serves at the socket
 // for upgrades.
 func inheritance(c *config.Config, asked bool) (*relay.Inheritance, error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/handover"
 )
 
-// upgradeSignal makes the server start its program anew and hand over to it.
+// upgradeSignal makes the server start its program again and hand over to it.
 var upgradeSignal os.Signal = syscall.SIGUSR2
 
 // errFirst: the container, or the machine, would end with this process.

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// An h2 is one connection of HTTP/2, made anew when the target wants no more requests
+// An h2 is one connection of HTTP/2, made again when the target wants no more requests
 // on it.
 type h2 struct {
 	target    *Target
@@ -118,7 +118,7 @@ func (h *h2) count(kind string) {
 	}
 }
 
-// Redials is how often the connection was made anew.
+// Redials is how often the connection was made again.
 func (h *h2) Redials() uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()

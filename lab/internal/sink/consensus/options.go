@@ -149,7 +149,7 @@ var (
 	// or closes before it has taken the records from its queue.
 	ErrClosed = sink.ErrClosed
 	// ErrFailed is matched when a node is out because its disk refused a write.
-	// It stays out until it is opened anew; with a trio, two of them are. It is a
+	// It stays out until it is opened again; with a trio, two of them are. It is a
 	// sink.ErrFailed.
 	ErrFailed = fmt.Errorf("consensus: node is out: %w", sink.ErrFailed)
 	// ErrTooLong is matched by the error of an append whose records do not fit

@@ -45,7 +45,7 @@ type Runner struct {
 	closed bool
 	on     map[*live.Stream]*run
 	active int           // commands that run
-	free   chan struct{} // closed and made anew when one of them has ended
+	free   chan struct{} // closed and replaced when one of them has ended
 }
 
 // New returns a runner without streams.

@@ -17,7 +17,7 @@ type Stats struct {
 	Active     int   // streams that are pulled now
 	Begun      int64 // pulls that were begun
 	Failed     int64 // those of them that never had a frame
-	Reconnects int64 // times that a connection was made anew
+	Reconnects int64 // times that a connection was made again
 }
 
 // Puller pulls streams from an origin, or from several with the same streams.

@@ -92,7 +92,7 @@ func (s *Server) tape(stream string, from time.Time) (*archive.Tape, error) {
 	return tape, err
 }
 
-// pastOf returns the viewer's past. begin: it may begin, or begin anew with another time.
+// pastOf returns the viewer's past. begin: it may begin, or begin again with another time.
 func (s *Server) pastOf(v *viewer, info session.Info, begin bool) (*past, error) {
 	p := v.recorded.Load()
 	if !begin || p != nil && !info.Query.Has(session.Rewinding) {

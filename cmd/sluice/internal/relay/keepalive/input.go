@@ -22,7 +22,7 @@ type input struct {
 	conn   io.Reader // nil: nothing may be read any more
 	first  []byte    // read already
 	store  [1]byte
-	head   []byte // a copy, since parsing writes field names anew where they lie
+	head   []byte // a copy, since parsing changes field names where they lie
 }
 
 func newInput() *input {

@@ -64,7 +64,7 @@ func (d *decodeTimes) extract(c *au.Config, key bool, units [][]byte, shown int6
 }
 
 // ask has the library look at the units. Of some malformed sets and slices it reads beyond
-// the end: that is an error, and it begins anew.
+// the end: that is an error, and it begins again.
 func (d *decodeTimes) ask(shown int64) (at int64, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {

@@ -57,7 +57,7 @@ func (d *Directory) Receive(now time.Time, m Message) {
 		}
 		return
 	}
-	if p != nil && m.Run > p.run { // it has started anew
+	if p != nil && m.Run > p.run { // it has restarted
 		d.forget(m.From, p, false)
 		p = nil
 	}

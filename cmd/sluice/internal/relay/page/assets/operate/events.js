@@ -22,7 +22,7 @@ const show = table(document.querySelector("#events .cards"), "events-title", [
   ["Why", (e) => f.readable([e.target, e.event === "push_changed" ? e.code : "", e.reason || e.file].filter(Boolean).join(": ") || "–"), { wide: true }],
 ], "Nothing has happened yet.");
 
-// key: a server that begins anew counts from 1 again, and a node that was away sends again.
+// key: a server that restarts counts from 1 again, and a node that was away sends again.
 const key = (e) => `${e.id} ${e.time}`;
 
 function filter() {
