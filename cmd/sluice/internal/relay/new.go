@@ -167,20 +167,23 @@ func (s *Server) serveWith(packets live.HubOptions, most, machine int64, o *Opti
 	s.rtsp = rtspserver.New(h, s.feeds)
 	s.srt = srtserver.New(h, packets)
 	h.Unfinished.Bound(memory.UnfinishedShare(most, c.MaxFrame))
-	h.Room = func() error { return nil }
+	h.Room, h.RoomToWatch = func() error { return nil }, func() error { return nil }
 	if most > 0 {
-		s.memory = memory.New(memory.Options{Most: most, Machine: machine, Alloc: h.Alloc, Hubs: []*live.Hub{h.Hub, s.feeds.Hub(), s.srt.Hub()}, Writer: h.Writer, Unread: h.Group.Unread, Logger: h.Log})
-		h.Room = s.memory.Admit
+		s.memory = memory.New(memory.Options{Most: most, Machine: machine, Group: memory.FindGroup(), Alloc: h.Alloc, Hubs: []*live.Hub{h.Hub, s.feeds.Hub(), s.srt.Hub()}, Writer: h.Writer, Unread: h.Group.Unread, Relieve: func(now time.Time) { s.web.Relieve(now) }, Logger: h.Log})
+		h.Room, h.RoomToWatch = s.memory.Admit, s.memory.RoomToWatch
 	}
 	s.rtmp = &rtmpserver.Server{Host: h}
-	s.hls = hls.New(h, memory.SegmentShare(most))
-	s.web = web.New(h, s.hls, &s.settings.proxies, o.Version, s.Addresses)
+	s.hls = hls.New(h, memory.SegmentShare(most), most)
+	s.web = web.New(h, s.hls, &s.settings.proxies, o.Version, s.Addresses, most)
 	if o.Again != nil {
 		s.web.Reload = s.ReloadAgain
 	}
 	for _, a := range s.handshakes() {
 		a.Limit(c.MaxHandshakes, c.MaxHandshakesPerAddress)
 		a.SetQuiet(h.Times.Quiet)
+		if s.memory != nil {
+			a.SetTight(s.memory.Tight)
+		}
 	}
 	s.settings.host, s.settings.handshakes = h, s.handshakes()
 	s.listeners.given, s.listeners.proxies, s.listeners.header = o.Given, &s.settings.proxies, h.Times.Header

@@ -87,6 +87,12 @@ func (c *counted) Write(p []byte) (int, error) {
 // sendParts answers with parts one behind the other, transferred.
 func (v *viewer) sendParts(rw http.ResponseWriter, r *http.Request, held *retained) {
 	defer held.release()
+	leave, err := v.server.Sending(r)
+	if err != nil {
+		v.server.noPlace(rw, err)
+		return
+	}
+	defer leave()
 	v.server.begin(rw, mediaType, true)
 	if r.Header.Get("Range") != "" {
 		http.ServeContent(&counted{rw, v}, r, "", time.Time{}, io.NewSectionReader(held, 0, held.size))

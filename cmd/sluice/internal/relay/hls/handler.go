@@ -104,6 +104,17 @@ func (s *Server) refuse(rw http.ResponseWriter, r *http.Request, info session.In
 		}
 		status, reason = session.Refusal(err)
 	}
+	s.answerError(rw, status, reason)
+}
+
+// noPlace answers a request for media for which Sending has no place.
+func (s *Server) noPlace(rw http.ResponseWriter, err error) {
+	rw.Header().Set("Retry-After", "1")
+	status, reason := session.Refusal(err)
+	s.answerError(rw, status, reason)
+}
+
+func (s *Server) answerError(rw http.ResponseWriter, status int, reason string) {
 	http.NewResponseController(rw).SetWriteDeadline(time.Now().Add(s.Host.Times.Answer))
 	h := rw.Header()
 	h.Set("Content-Type", "application/json")

@@ -241,6 +241,12 @@ func (v *viewer) pastFile(rw http.ResponseWriter, r *http.Request, p *past, name
 	if f != nil {
 		defer f.Close()
 	}
+	leave, err := v.server.Sending(r)
+	if err != nil {
+		v.server.noPlace(rw, err)
+		return nil
+	}
+	defer leave()
 	v.server.begin(rw, mediaType, true)
 	if f == nil || r.Header.Get("Range") != "" {
 		http.ServeContent(&counted{rw, v}, r, "", time.Time{}, part)

@@ -29,7 +29,7 @@ func (s *wholeClip) Next(context.Context) ([]byte, int, error) {
 
 // pastServer is a server with an archive.
 func pastServer(a *archive.Archive) *Server {
-	s := New(&session.Host{}, 0)
+	s := New(&session.Host{}, 0, 0)
 	s.Tapes = archive.Union(func() []*archive.Archive { return []*archive.Archive{a} })
 	return s
 }

@@ -3,6 +3,7 @@ package hls
 import (
 	"context"
 	"math"
+	"net/http"
 	"net/netip"
 	"strings"
 	"sync"
@@ -26,6 +27,8 @@ type Server struct {
 	*session.Host
 	Times Times
 	Tapes tapes // nil: nothing is recorded
+	// Sending takes a place for an answer with media, which may be long.
+	Sending func(r *http.Request) (leave func(), err error)
 
 	files   atomic.Int64 // of recordings, that are held open
 	memory  int64        // bytes of all segments together; 0: no limit
@@ -41,6 +44,7 @@ type Server struct {
 	shelves  map[string]*shelf  // by stream
 	waiting  map[netip.Addr]int // requests that wait, by address
 	inAll    int                // and all of them
+	most     waitingLimits
 }
 
 // A muxer makes the segments of one stream. users, timer and since are under the lock of
@@ -89,10 +93,12 @@ type viewer struct {
 	over  bool
 }
 
-// New makes a server whose segments take at most memory bytes, 0 for no limit.
-func New(h *session.Host, memory int64) *Server {
+// New makes a server whose segments take at most memory bytes, and the requests that wait for
+// what comes next so many; 0 for no limit.
+func New(h *session.Host, memory, waiting int64) *Server {
 	return &Server{
-		Host: h, memory: memory,
+		Host: h, Sending: func(*http.Request) (func(), error) { return func() {}, nil },
+		memory: memory, most: mostWaiting(waiting),
 		Times:  Times{First: 10 * time.Second, Idle: 15 * time.Second, Linger: 10 * time.Second, Start: 20 * time.Second},
 		muxers: map[string]*muxer{}, viewers: map[viewerKey]*viewer{}, waiting: map[netip.Addr]int{}, shelves: map[string]*shelf{},
 	}

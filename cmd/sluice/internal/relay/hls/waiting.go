@@ -11,13 +11,27 @@ import (
 const (
 	maxWaiting           = 50_000
 	maxWaitingPerAddress = 10_000 // two for each viewer that one address may have
+	// perWaiting is what each takes, in bytes, with what the kernel has for it.
+	perWaiting = 16 << 10
 )
+
+// waitingLimits are how many requests may wait, in all and from one address.
+type waitingLimits struct{ inAll, perAddress int }
+
+// mostWaiting returns those for so many bytes of memory; 0 is no limit.
+func mostWaiting(memory int64) waitingLimits {
+	if memory == 0 {
+		return waitingLimits{maxWaiting, maxWaitingPerAddress}
+	}
+	all := int(min(memory/perWaiting, maxWaiting))
+	return waitingLimits{all, min(all/2, maxWaitingPerAddress)}
+}
 
 // wait counts a request that waits. The caller calls leave.
 func (s *Server) wait(from netip.Addr) (leave func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.waiting[from] >= maxWaitingPerAddress || s.inAll >= maxWaiting {
+	if s.waiting[from] >= s.most.perAddress || s.inAll >= s.most.inAll {
 		return nil, errBusy
 	}
 	s.waiting[from]++

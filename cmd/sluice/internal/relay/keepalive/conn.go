@@ -43,6 +43,7 @@ func (c *conn) run() {
 		}
 	}
 	c.conn.Close()
+	c.server.State(c.conn, http.StateClosed)
 	c.end()
 }
 

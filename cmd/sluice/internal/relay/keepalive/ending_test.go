@@ -183,7 +183,7 @@ func TestStates(t *testing.T) {
 	wait(t, f.kept)
 	mu.Lock()
 	defer mu.Unlock()
-	want := []http.ConnState{http.StateIdle, http.StateActive, http.StateIdle, http.StateActive, http.StateIdle}
+	want := []http.ConnState{http.StateIdle, http.StateActive, http.StateIdle, http.StateActive, http.StateIdle, http.StateClosed}
 	if len(states) != len(want) {
 		t.Fatalf("%v", states)
 	}

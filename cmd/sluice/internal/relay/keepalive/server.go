@@ -23,7 +23,7 @@ type Options struct {
 	// Serves reports whether a request is for this server. Those for which it is not, and
 	// for which Plain is not true, go to net/http.
 	Serves func(*http.Request) bool
-	State  func(net.Conn, http.ConnState) // as http.Server.ConnState: StateActive and StateIdle
+	State  func(net.Conn, http.ConnState) // as http.Server.ConnState: StateActive, StateIdle and StateClosed
 	Idle   time.Duration                  // the longest time without a request
 	Header time.Duration                  // from the first byte of a header to its last
 	Answer time.Duration                  // the write deadline of an answer, which its handler may move

@@ -57,6 +57,7 @@ type Arrivals struct {
 	refused  int64
 	now      func() time.Time // nil: time.Now
 	quietFor time.Duration    // 0: quiet
+	tight    func() bool      // nil: never
 }
 
 // arriving are the connections of one host.
@@ -104,6 +105,26 @@ func (a *Arrivals) SetQuiet(d time.Duration) {
 	a.admit()
 }
 
+// SetTight sets what says that memory is short: then there are few places, and few wait. Call
+// it before the first Enter.
+func (a *Arrivals) SetTight(tight func() bool) { a.tight = tight }
+
+// tightPart is the part of the places, and of those that wait, for which there is memory when
+// it is short.
+const tightPart = 8
+
+// most is how many may have a place, 0 for no limit, and wait.
+func (a *Arrivals) most() (places, waiting int) {
+	places, waiting = a.places, maxWaiting()
+	if a.tight != nil && a.tight() {
+		waiting /= tightPart
+		if places > 0 {
+			places = max(places/tightPart, 1)
+		}
+	}
+	return places, waiting
+}
+
 // Stats returns the figures at this moment.
 func (a *Arrivals) Stats() ArrivalStats {
 	a.mu.Lock()
@@ -132,7 +153,7 @@ func (a *Arrivals) Enter(ctx context.Context, address netip.Addr, end func(error
 	}
 	h.waiting = append(h.waiting, v)
 	a.waiting++
-	if a.waiting > maxWaiting() {
+	for _, most := a.most(); a.waiting > most; {
 		a.refuse()
 	}
 	a.admit()
@@ -153,8 +174,8 @@ func (a *Arrivals) TryEnter(address netip.Addr, end func(error)) *Arrival {
 	defer a.mu.Unlock()
 	v := &Arrival{arrivals: a, host: access.HostOf(address), end: end, since: a.clock()}
 	h := a.hosts[v.host]
-	switch {
-	case a.waiting > 0, a.places > 0 && a.on >= a.places, h != nil && a.share > 0 && len(h.on) >= a.share:
+	switch places, _ := a.most(); {
+	case a.waiting > 0, places > 0 && a.on >= places, h != nil && a.share > 0 && len(h.on) >= a.share:
 		return nil
 	case h == nil:
 		if a.hosts == nil {
@@ -188,7 +209,8 @@ func (a *Arrivals) refuse() {
 // admit gives places to waiting connections, one host after the other, and makes
 // room when there is none. The lock is held.
 func (a *Arrivals) admit() {
-	for misses := 0; misses < len(a.next) && (a.places == 0 || a.on < a.places); {
+	places, _ := a.most()
+	for misses := 0; misses < len(a.next) && (places == 0 || a.on < places); {
 		host := a.next[0]
 		a.next = a.next[1:]
 		h := a.hosts[host]
@@ -250,7 +272,7 @@ func (a *Arrivals) look() {
 		}
 		gone = append(gone, a.silent(map[netip.Prefix]*arriving{host: h}, len(h.waiting), now)...)
 	}
-	if a.places > 0 && a.on >= a.places {
+	if places, _ := a.most(); places > 0 && a.on >= places {
 		gone = append(gone, a.silent(a.hosts, a.waiting, now)...)
 	}
 	a.gaveWay += int64(len(gone))

@@ -251,3 +251,48 @@ func TestArrivalsAtRandom(t *testing.T) {
 		t.Errorf("left: %+v, %d hosts", s, len(a.hosts))
 	}
 }
+
+// When memory is short there are few places, and few wait for them.
+func TestFewPlacesWhenMemoryIsShort(t *testing.T) {
+	a := arrivals(32, 0, time.Minute)
+	tight := false
+	a.SetTight(func() bool { return tight })
+	free := func() (n int) {
+		var on []*Arrival
+		for v := a.TryEnter(netip.MustParseAddr("192.0.2.1"), nil); v != nil; v = a.TryEnter(netip.MustParseAddr("192.0.2.1"), nil) {
+			on = append(on, v)
+		}
+		for _, v := range on {
+			v.Leave()
+		}
+		return len(on)
+	}
+	for _, c := range []struct {
+		tight bool
+		want  int
+	}{{false, 32}, {true, 4}, {false, 32}} {
+		tight = c.tight
+		if n := free(); n != c.want {
+			t.Errorf("memory is short %v: %d places", c.tight, n)
+		}
+	}
+	tight = true
+	for range 4 {
+		enter(t, a, "192.0.2.1", func(error) {})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	lost := make(chan error)
+	for range maxWaiting()/tightPart + 1 {
+		go func() {
+			_, err := a.Enter(ctx, netip.MustParseAddr("192.0.2.1"), func(error) {})
+			select {
+			case lost <- err:
+			case <-ctx.Done():
+			}
+		}()
+	}
+	if err := <-lost; !errors.Is(err, ErrCrowded) {
+		t.Errorf("one too many: %v", err)
+	}
+}

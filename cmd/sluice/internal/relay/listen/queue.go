@@ -2,41 +2,112 @@ package listen
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync"
+	"time"
 )
 
-// Queue wraps l, whose connections take a place among a before their first byte
-// is read, and give it back by Arrived or Close. Those of trusted proxies need
-// none, since all their clients share the address, unless they begin with a
-// PROXY header.
-func Queue(l net.Listener, a *Arrivals, p *Proxies) net.Listener { return &queueListener{l, a, p} }
+// Queue wraps l, whose connections take a place among a before they are accepted, for which
+// they wait at most so long, and give it back by Arrived or Close: a server has a goroutine
+// and buffers for each that it has accepted, ten times what one takes that waits here. Those
+// of trusted proxies need no place, since all their clients share the address, unless they
+// begin with a PROXY header.
+func Queue(l net.Listener, a *Arrivals, p *Proxies, within time.Duration) net.Listener {
+	q := &queueListener{Listener: l, arrivals: a, proxies: p, within: within, ready: make(chan accepted)}
+	q.open, q.stop = context.WithCancel(context.Background())
+	return q
+}
 
 type queueListener struct {
 	net.Listener
 	arrivals *Arrivals
 	proxies  *Proxies
+	within   time.Duration
+	begin    sync.Once
+	ready    chan accepted
+	open     context.Context // done when the listener is closed
+	stop     context.CancelFunc
+}
+
+// accepted is what Accept returns.
+type accepted struct {
+	conn net.Conn
+	err  error
 }
 
 func (l *queueListener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+	l.begin.Do(func() { go l.run() })
+	select {
+	case a := <-l.ready:
+		return a.conn, a.err
+	case <-l.open.Done():
+		return nil, net.ErrClosed
 	}
-	q := &Queued{arrivals: l.arrivals}
-	switch c := conn.(type) {
-	case *Conn:
-		q.TCPConn, q.proxied = c.TCPConn, c
-	case *net.TCPConn:
-		if l.proxies.trusts(addressOf(c)) {
-			return c, nil
+}
+
+// Close closes the listener, and the connections that wait.
+func (l *queueListener) Close() error {
+	l.stop()
+	return l.Listener.Close()
+}
+
+// run accepts connections until the listener is closed, here or below.
+func (l *queueListener) run() {
+	defer l.stop()
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			l.pass(nil, err)
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			continue
 		}
-		q.TCPConn = c
-	default:
-		return conn, nil
+		q := &Queued{arrivals: l.arrivals}
+		switch c := conn.(type) {
+		case *Conn:
+			q.TCPConn, q.proxied = c.TCPConn, c
+		case *net.TCPConn:
+			if q.TCPConn = c; l.proxies.trusts(addressOf(c)) {
+				q = nil
+			}
+		default:
+			q = nil
+		}
+		switch {
+		case q == nil:
+			l.pass(conn, nil)
+		case q.proxied == nil && q.tryEnter():
+			l.pass(q, nil)
+		default:
+			go l.enter(q)
+		}
 	}
-	q.waiting, q.stop = context.WithCancel(context.Background())
-	return q, nil
+}
+
+// enter waits for a place, and passes the connection on.
+func (l *queueListener) enter(q *Queued) {
+	ctx, cancel := context.WithTimeout(l.open, l.within)
+	defer cancel()
+	place, err := l.arrivals.Enter(ctx, addressOf(q), q.giveWay)
+	if err != nil {
+		q.TCPConn.Close()
+		return
+	}
+	q.keep(place)
+	l.pass(q, nil)
+}
+
+// pass makes Accept return, or closes the connection with the listener.
+func (l *queueListener) pass(conn net.Conn, err error) {
+	select {
+	case l.ready <- accepted{conn, err}:
+	case <-l.open.Done():
+		if conn != nil {
+			conn.Close()
+		}
+	}
 }
 
 // A Queued connection has a place among Arrivals until its request has come. Its
@@ -46,11 +117,6 @@ type Queued struct {
 	proxied  *Conn // nil without a PROXY header
 	arrivals *Arrivals
 
-	entering sync.Once
-	err      error
-	waiting  context.Context // done when the connection is closed
-	stop     context.CancelFunc
-
 	unread  []byte // what Return was given, of the goroutine that reads
 	returns int
 
@@ -59,12 +125,8 @@ type Queued struct {
 	closed bool
 }
 
-// Read waits for a place first.
+// Read returns first what was given back.
 func (c *Queued) Read(p []byte) (int, error) {
-	c.entering.Do(c.enter)
-	if c.err != nil {
-		return 0, c.err
-	}
 	if len(c.unread) > 0 {
 		n := copy(p, c.unread)
 		if c.unread = c.unread[n:]; len(c.unread) == 0 {
@@ -99,13 +161,13 @@ func (c *Queued) RemoteAddr() net.Addr {
 	return c.TCPConn.RemoteAddr()
 }
 
-func (c *Queued) enter() {
-	place, err := c.arrivals.Enter(c.waiting, addressOf(c), c.giveWay)
-	if err != nil {
-		c.err = err
-		return
+// tryEnter takes a place, and reports whether there was one.
+func (c *Queued) tryEnter() bool {
+	place := c.arrivals.TryEnter(addressOf(c), c.giveWay)
+	if place != nil {
+		c.keep(place)
 	}
-	c.keep(place)
+	return place != nil
 }
 
 // giveWay closes the connection without waiting for a lock.
@@ -137,17 +199,13 @@ func (c *Queued) Arrived() {
 // Rest takes a place again for a connection between two requests. Without a free
 // one the connection is closed: its client can open another.
 func (c *Queued) Rest() {
-	place := c.arrivals.TryEnter(addressOf(c).Unmap(), c.giveWay)
-	if place == nil {
+	if !c.tryEnter() {
 		c.TCPConn.Close()
-		return
 	}
-	c.keep(place)
 }
 
 // Close closes the connection and gives its place back.
 func (c *Queued) Close() error {
-	c.stop()
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()

@@ -49,34 +49,40 @@ func UnfinishedShare(most int64, frame int) int64 {
 	return max(most/4, 2*int64(frame))
 }
 
-// Options configure a Keeper. All fields but Machine are required.
+// Options configure a Keeper. All fields but Machine and Group are required.
 type Options struct {
 	Most    int64 // bytes
 	Machine int64 // what the process can have, in bytes; 0 is unknown
+	Group   Group // where the kernel ends the process; the zero value is nowhere
 	Alloc   *mem.Allocator
 	Hubs    []*live.Hub
 	Writer  *live.Writer
 	// Unread is how many bytes peers have sent and the server has not read; it may be 0 when
 	// these are fewer than least.
 	Unread func(least int64) int64
-	Logger *slog.Logger
+	// Relieve ends what holds memory for peers that take nothing. It is called again and again
+	// while there is little left.
+	Relieve func(now time.Time)
+	Logger  *slog.Logger
 }
 
 // A Keeper keeps a server within its memory limit.
 type Keeper struct {
-	options Options
-	full    atomic.Bool
-	young   young
-	spare   spare
-	trimmed time.Time // when rings were
-	asked   time.Time // when unread was taken
-	unread  int64
-	used    int64        // at the latest step, without unread
-	total   atomic.Int64 // with it
+	options  Options
+	full     atomic.Bool // no room for publishers
+	crowded  atomic.Bool // for the heap's sake, no room for viewers either
+	pressure pressure
+	young    young
+	spare    spare
+	trimmed  time.Time // when rings were
+	asked    time.Time // when unread was taken
+	unread   int64
+	used     int64        // at the latest step, without unread
+	total    atomic.Int64 // with it
 }
 
 // New returns a keeper, which does nothing until Run.
-func New(o Options) *Keeper { return &Keeper{options: o} }
+func New(o Options) *Keeper { return &Keeper{options: o, pressure: pressure{group: o.Group}} }
 
 const (
 	every = 500 * time.Millisecond
@@ -97,6 +103,7 @@ const (
 func (k *Keeper) Run(ctx context.Context) {
 	if limit := k.options.collectorLimit(); limit > 0 && goLimit() == 0 {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
+		k.pressure.most = limit
 	}
 	k.young.begin(k.options.rings())
 	tick := time.NewTicker(every)
@@ -114,6 +121,9 @@ func (k *Keeper) Run(ctx context.Context) {
 // Admit returns an error that matches session.ErrFull when there is no room for another
 // publisher.
 func (k *Keeper) Admit() error {
+	if err := k.RoomToWatch(); err != nil {
+		return err
+	}
 	if !k.full.Load() && k.total.Load()+k.young.reserved(k.options.rings()) <= k.options.Most*9/10 {
 		return nil
 	}
@@ -135,9 +145,13 @@ func (k *Keeper) step(now time.Time) {
 	// Counted memory that is checked out, and what the kernel holds for viewers.
 	used := counted.OutBytes + o.Writer.Queued()
 	k.used = used
+	excess := k.pressure.excess()
 	if used > o.Most*9/10 {
 		// Rings are limited to their part, so viewers hold the excess.
-		if freed := o.Writer.Evict(used - o.Most*8/10); freed > 0 {
+		excess = max(excess, used-o.Most*8/10)
+	}
+	if excess > 0 {
+		if freed := o.Writer.Evict(excess); freed > 0 {
 			o.Logger.Warn("memory is short: the slowest viewers are closed", "used", used, "limit", o.Most, "freed", freed)
 		}
 	}
@@ -146,23 +160,38 @@ func (k *Keeper) step(now time.Time) {
 	k.total.Store(used)
 	k.young.note(o.rings())
 	idle, live := k.spare.heap()
-	// Sessions take memory that is not counted.
-	limit := o.collectorLimit()
-	above := func(tenths int64) bool {
-		return used > o.Most*tenths/10 || limit > 0 && live > limit*tenths/10
-	}
-	switch full := k.full.Load(); {
-	case !full && above(9):
-		k.full.Store(true)
-		o.Logger.Warn("memory is short: no new publishers", "used", used, "limit", o.Most, "heap", live)
-	case full && !above(8):
-		k.full.Store(false)
-		o.Logger.Info("there is memory again", "used", used, "limit", o.Most)
+	if k.judge(used, live); k.crowded.Load() {
+		o.Relieve(now)
 	}
 	if k.spare.due(now, idle+counted.IdleBytes, used, live) {
 		o.Alloc.Trim()
 		debug.FreeOSMemory()
 		k.spare.returned(now, scattered())
+	}
+}
+
+// judge decides for whom there is room, when counted memory and what the kernel has are so many
+// bytes, and the collector's heap is.
+func (k *Keeper) judge(used, heap int64) {
+	o := &k.options
+	full := func(was bool, n, most int64) bool {
+		return n > most*9/10 || was && n > most*8/10
+	}
+	if now := full(k.full.Load(), used, o.Most); now != k.full.Swap(now) {
+		if now {
+			o.Logger.Warn("memory is short: no new publishers", "used", used, "limit", o.Most)
+		} else {
+			o.Logger.Info("there is memory for publishers again", "used", used, "limit", o.Most)
+		}
+	}
+	// Sessions take memory that is not counted.
+	limit := o.collectorLimit()
+	if now := k.Tight() || limit > 0 && full(k.crowded.Load(), heap, limit); now != k.crowded.Swap(now) {
+		if now {
+			o.Logger.Warn("memory is short: no new sessions", "heap", heap, "limit", limit, "group", k.pressure.used.Load(), "grouplimit", o.Group.Limit)
+		} else {
+			o.Logger.Info("there is memory for sessions again", "heap", heap, "limit", limit)
+		}
 	}
 }
 

@@ -19,7 +19,7 @@ func TestReceiveQueuesCount(t *testing.T) {
 	hub, writer := live.NewHub(live.HubOptions{}), live.NewWriter(live.WriterOptions{})
 	defer hub.Close()
 	defer writer.Close()
-	k := New(Options{Most: 64 << 20, Alloc: mem.Default(), Hubs: []*live.Hub{hub}, Writer: writer, Unread: func(int64) int64 { return unread }, Logger: slog.New(slog.DiscardHandler)})
+	k := New(Options{Most: 64 << 20, Alloc: mem.Default(), Hubs: []*live.Hub{hub}, Writer: writer, Unread: func(int64) int64 { return unread }, Relieve: func(time.Time) {}, Logger: slog.New(slog.DiscardHandler)})
 	now := time.Now()
 	step := func() {
 		now = now.Add(unreadEvery)
@@ -43,7 +43,7 @@ func TestACrowdOfPublishersIsBounded(t *testing.T) {
 	hub, writer := live.NewHub(live.HubOptions{Memory: RingShare(64 << 20)}), live.NewWriter(live.WriterOptions{})
 	defer hub.Close()
 	defer writer.Close()
-	k := New(Options{Most: 64 << 20, Alloc: mem.New(mem.Options{Name: "crowd"}), Hubs: []*live.Hub{hub}, Writer: writer, Unread: func(int64) int64 { return 0 }, Logger: slog.New(slog.DiscardHandler)})
+	k := New(Options{Most: 64 << 20, Alloc: mem.New(mem.Options{Name: "crowd"}), Hubs: []*live.Hub{hub}, Writer: writer, Unread: func(int64) int64 { return 0 }, Relieve: func(time.Time) {}, Logger: slog.New(slog.DiscardHandler)})
 	come := func() (n int) {
 		for k.Admit() == nil && n < 1000 {
 			if _, err := hub.Publish(strconv.Itoa(hub.Rings()), live.PublishOptions{}); err != nil {

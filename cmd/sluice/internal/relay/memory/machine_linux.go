@@ -53,32 +53,7 @@ func smaller(a, b int64) int64 {
 }
 
 func machine(proc, groups string) int64 {
-	least := kib(filepath.Join(proc, "meminfo"), "MemTotal:")
-	text, err := os.ReadFile(filepath.Join(proc, "self/cgroup"))
-	if err != nil {
-		return least
-	}
-	for line := range strings.Lines(string(text)) {
-		// hierarchy:controllers:path; version 2 is hierarchy 0 and names none.
-		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(f) < 3 {
-			continue
-		}
-		root, file := groups, "memory.max"
-		if f[0] != "0" {
-			if !strings.Contains(","+f[1]+",", ",memory,") {
-				continue
-			}
-			root, file = filepath.Join(groups, "memory"), "memory.limit_in_bytes"
-		}
-		for dir := filepath.Clean("/" + f[2]); ; dir = filepath.Dir(dir) {
-			least = smaller(least, limit(filepath.Join(root, dir, file)))
-			if dir == "/" {
-				break
-			}
-		}
-	}
-	return least
+	return smaller(kib(filepath.Join(proc, "meminfo"), "MemTotal:"), tightest(proc, groups).limit)
 }
 
 // kib is the number in a line of a file that has such a name and KiB, in bytes; 0 when there is none.
@@ -103,7 +78,12 @@ func limit(name string) int64 {
 	if err != nil {
 		return 0
 	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	return number(strings.TrimSpace(string(text)))
+}
+
+// number is a number of bytes, 0 where there is none, or no limit.
+func number(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n <= 0 || n > math.MaxInt64/2 {
 		return 0 // max
 	}

@@ -3,12 +3,15 @@
 package realtest
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -130,5 +133,54 @@ func TestACrowdOfPublishersInASmallControlGroup(t *testing.T) {
 	}
 	if refused.Load() > 0 && !strings.Contains(s.stderr.String(), "max-memory is") {
 		t.Error("the log does not say why publishers are refused")
+	}
+}
+
+// A crowd of clients from some addresses stops half way through a long header. Each is ended in
+// time, the others are answered meanwhile, and the kernel does not kill the server.
+func TestACrowdOfHalfHeadersInASmallControlGroup(t *testing.T) {
+	long(t, "connections wait for 10 s")
+	if !measured() {
+		t.Skip("the checks take memory of their own")
+	}
+	const crowd, addresses, sent = 3000, 8, 27000
+	group := memoryGroup(t, 128<<20)
+	s := serve(t, options{under: []string{"sh", "-c", `echo $$ >` + group + `/cgroup.procs && exec "$0" "$@"`}})
+	half := "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", sent)
+	var open sync.WaitGroup
+	for i := range crowd {
+		conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+i%addresses))}}).Dial("tcp", s.HTTP)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		open.Go(func() {
+			conn.SetDeadline(time.Now().Add(lengthened(30 * time.Second)))
+			io.WriteString(conn, half)
+			if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("%v is not ended", conn.LocalAddr())
+			}
+		})
+	}
+	ended := make(chan struct{})
+	go func() {
+		open.Wait()
+		close(ended)
+	}()
+	for served := 0; ; served++ {
+		if s.ended() {
+			t.Fatalf("the server has ended: %v", s.err)
+		}
+		resp := s.api(t, "GET", "/healthz")
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			t.Errorf("another client is answered with %s", resp.Status)
+		}
+		select {
+		case <-ended:
+			t.Logf("%d requests of another client were answered", served)
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
 }

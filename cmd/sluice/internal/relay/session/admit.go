@@ -106,8 +106,7 @@ func (h *Host) AdmitPlay(ctx context.Context, info Info, o PlayOptions) (st *liv
 	if h.OfCluster(info) {
 		return h.admitPeer(ctx, info)
 	}
-	done, err = h.Gate.Admit(ctx, info.Request(access.Play))
-	if err != nil {
+	if done, err = h.AdmitGroup(ctx, info); err != nil {
 		return nil, nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -144,7 +143,13 @@ func (h *Host) AdmitGroup(ctx context.Context, info Info) (done func(), err erro
 	if h.Closing() {
 		return nil, ErrClosing
 	}
-	return h.Gate.Admit(ctx, info.Request(access.Play))
+	done, err = h.Gate.Admit(ctx, info.Request(access.Play))
+	if err == nil {
+		if err = h.RoomToWatch(); err != nil {
+			done()
+		}
+	}
+	return done, err
 }
 
 // find returns the stream, and waits for it at most the given time.

@@ -14,6 +14,7 @@ import (
 // A Host admits sessions to streams and keeps their register.
 type Host struct {
 	Services
+	Memory
 	Config   func() *config.Config // the current settings; read-only
 	Times    Times
 	Log      *slog.Logger
@@ -22,7 +23,6 @@ type Host struct {
 	Hub      *live.Hub
 	Writer   *live.Writer
 	Register *Register
-	Room     func() error // returns an error that matches ErrFull when memory is short: for publishers, and viewers that take much
 	// Unfinished are the frames that publishers have begun.
 	Unfinished Unfinished
 	Group      Group           // what must end before the server has ended
@@ -34,6 +34,13 @@ type Host struct {
 	passed     passed
 	ways       ways
 	refusals   refusals
+}
+
+// Memory says whether there is any. Its functions return errors that match ErrFull when it is
+// short.
+type Memory struct {
+	Room        func() error // for publishers, and viewers that take much
+	RoomToWatch func() error // for every other viewer
 }
 
 // For returns the settings of a stream; read-only. They are the current ones: sessions

@@ -15,6 +15,10 @@ type Line struct {
 	Partial  int64 // bytes since the newest whole frame, and a constant or what TLS adds
 }
 
+// Sent returns how many bytes a connection's peer has acknowledged, and whether there are more
+// for it, sent or not; known is false where the system does not say so, and for one that is closed.
+func Sent(conn net.Conn) (acked int64, more, known bool) { return sentOn(conn) }
+
 // MediaLine is the connection by which a publisher's media comes.
 type MediaLine struct {
 	conn  net.Conn

@@ -21,3 +21,17 @@ func lineOf(conn net.Conn) (l Line) {
 	})
 	return l
 }
+
+// sentOn asks the kernel about a connection (TCP_INFO, tcp(7)).
+func sentOn(conn net.Conn) (acked int64, more, known bool) {
+	raw, ok := rawOf(conn)
+	if !ok {
+		return 0, false, false
+	}
+	_ = raw.Control(func(fd uintptr) {
+		if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+			acked, more, known = int64(info.Bytes_acked), info.Unacked > 0 || info.Notsent_bytes > 0, true
+		}
+	})
+	return acked, more, known
+}

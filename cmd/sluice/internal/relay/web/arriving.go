@@ -13,7 +13,8 @@ import (
 // state follows a connection: it holds a place among the arrivals until the
 // header of a request has come, and between two requests.
 func (w *Server) state(conn net.Conn, state http.ConnState) {
-	w.headers.state(conn, state)
+	w.conns.headers.state(conn, state)
+	w.conns.answering.state(conn, state)
 	q, ok := below(conn).(*listen.Queued)
 	if !ok {
 		return

@@ -8,7 +8,7 @@ import (
 
 // One address that takes its clips slowly leaves room for others.
 func TestClipsOfOneAddressAreBounded(t *testing.T) {
-	var x clips
+	x := clips{places{most: maxClips, perAddress: maxClipsPerAddress}}
 	enter := func(address string) (leave func(), status int) {
 		rw, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/api/clips", nil)
 		r.RemoteAddr = address

@@ -29,8 +29,8 @@ func newMetrics(w *Server) http.Handler {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		newCollector(w.Host),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "sluice_http_requests_displaced_total", Help: "HTTP requests, of the API and of offers, that sent and took nothing and had to give way.",
-		}, func() float64 { return float64(w.Texts.Stats().GaveWay) }),
+			Name: "sluice_http_requests_displaced_total", Help: "HTTP requests that had to give way: of the API and of offers, that sent and took nothing; others, whose answer was not taken while memory was short.",
+		}, func() float64 { return float64(w.Texts.Stats().GaveWay + w.conns.answering.number()) }),
 	)
 	handler := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

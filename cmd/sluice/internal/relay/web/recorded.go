@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/archive"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
@@ -60,7 +59,7 @@ func (w *Server) admitRecorded(rw http.ResponseWriter, r *http.Request, stream s
 	if r.TLS != nil {
 		info.Protocol = session.FLVS
 	}
-	done, err := w.Gate.Admit(r.Context(), info.Request(access.Play))
+	done, err := w.AdmitGroup(r.Context(), info)
 	if err != nil {
 		w.Refused(session.RoleViewer, info, err)
 		w.answerDone(rw, err)
@@ -125,6 +124,13 @@ func (w *Server) getRecording(rw http.ResponseWriter, r *http.Request, file stri
 		return
 	}
 	defer f.Close()
+	leave, err := w.Sending(r)
+	if err != nil {
+		rw.Header().Set("Retry-After", "1")
+		w.answerDone(rw, err)
+		return
+	}
+	defer leave()
 	h := rw.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Type", flvType)

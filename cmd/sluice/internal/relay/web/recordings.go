@@ -9,7 +9,7 @@ import (
 
 // NewRecorded returns a Recorded.
 func NewRecorded(files archive.Union, control func(stream string, on bool) error) *Recorded {
-	return &Recorded{Files: files, Control: control}
+	return &Recorded{Files: files, Control: control, clips: clips{places{most: maxClips, perAddress: maxClipsPerAddress}}}
 }
 
 // recordings answers requests for what was recorded:

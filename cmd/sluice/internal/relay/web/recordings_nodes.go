@@ -21,7 +21,7 @@ func (w *Server) recordingsElsewhere(rw http.ResponseWriter, r *http.Request, fi
 	}
 	if list && !r.URL.Query().Has("node") {
 		if w.mayRead(rw, r) {
-			w.getRecordingsEverywhere(rw, r)
+			w.text(w.getRecordingsEverywhere)(rw, r)
 		}
 		return true
 	}
@@ -31,7 +31,7 @@ func (w *Server) recordingsElsewhere(rw http.ResponseWriter, r *http.Request, fi
 		return false
 	case list:
 		if w.mayRead(rw, r) {
-			w.pass(rw, r, node)
+			w.text(func(rw http.ResponseWriter, r *http.Request) { w.pass(rw, r, node) })(rw, r)
 		}
 	case r.Method == http.MethodDelete:
 		if w.mayChange(rw, r) && onlyWith(rw, r, "node") {

@@ -23,13 +23,17 @@ import (
 // maxHeader is the longest request header in bytes. net/http adds 4 KiB.
 const maxHeader = 28 << 10
 
-func New(h *session.Host, hls *hls.Server, proxies *listen.Proxies, version string, addresses func() map[string]string) *Server {
+// New makes a server, which is given what its files may take while they are sent, in bytes; 0 is no
+// limit.
+func New(h *session.Host, hls *hls.Server, proxies *listen.Proxies, version string, addresses func() map[string]string, sending int64) *Server {
 	w := &Server{
 		Host: h, HLS: hls, proxies: proxies, version: version, addresses: addresses, began: time.Now(),
-		Metrics: prometheus.NewRegistry(), history: newHistory(h.Times.Sample), headers: firstHeaders{within: h.Times.Header},
+		Metrics: prometheus.NewRegistry(), history: newHistory(h.Times.Sample), conns: connections{headers: firstHeaders{within: h.Times.Header}},
 	}
 	w.Texts.Limit(mostTexts, mostTextsPerAddress)
 	w.Texts.SetQuiet(silentText)
+	w.conns.answering.bound(sending)
+	hls.Sending = w.Sending
 	w.doctor = streamdoctor.New(h)
 	w.metrics = newMetrics(w)
 	w.paths = w.resources()
@@ -63,7 +67,7 @@ func (w *Server) ServeTLS(l net.Listener, c *tls.Config) error {
 }
 
 func (w *Server) queue(l net.Listener, setting string) net.Listener {
-	return listen.Queue(w.Reporting(l, setting), &w.Arrivals, w.proxies)
+	return listen.Queue(w.Reporting(l, setting), &w.Arrivals, w.proxies, w.Times.Header)
 }
 
 // wires are connections over which TLS does not wait for its viewers.

@@ -43,7 +43,7 @@ type Server struct {
 	doctor    *streamdoctor.Doctor
 	Arrivals  listen.Arrivals // connections without a request
 	Texts     texts           // requests that are in memory
-	headers   firstHeaders
+	conns     connections
 	paths     map[string]resource  // of the API
 	Metrics   *prometheus.Registry // of /metrics; other packages add theirs
 	metrics   http.Handler
@@ -148,6 +148,12 @@ func (w *Server) session(r *http.Request, plain, secure string) (session.Info, e
 	var err error
 	info.Stream, err = session.StreamName(app, name)
 	return info, err
+}
+
+// connections are those on their way to a request, and those that are answered.
+type connections struct {
+	headers   firstHeaders
+	answering answering
 }
 
 // firstHeaders closes connections whose first request header is not complete in
