@@ -105,13 +105,15 @@ func TestRewindingIsRefused(t *testing.T) {
 		{"?from=0s&token=" + made.Token, http.StatusNotFound},
 	} {
 		for _, kind := range []string{".flv", ".m3u8"} {
-			resp := s.api(t, http.MethodHead, "/live/s"+kind+c.path)
-			resp.Body.Close()
-			if resp.StatusCode != c.status {
-				t.Errorf("%s%s: %s, want %d", kind, c.path, resp.Status, c.status)
-			}
-			if at := resp.Header.Get("Recorded-From"); (at != "") != (c.status == http.StatusOK) {
-				t.Errorf("%s%s begins at %q", kind, c.path, at)
+			for _, method := range []string{http.MethodHead, http.MethodGet} {
+				resp := s.api(t, method, "/live/s"+kind+c.path)
+				resp.Body.Close()
+				if resp.StatusCode != c.status {
+					t.Errorf("%s %s%s: %s, want %d", method, kind, c.path, resp.Status, c.status)
+				}
+				if at := resp.Header.Get("Recorded-From"); (at != "") != (c.status == http.StatusOK) {
+					t.Errorf("%s %s%s begins at %q", method, kind, c.path, at)
+				}
 			}
 		}
 	}

@@ -28,7 +28,7 @@ func headerOf(status int, contentType string, length int, more http.Header) []by
 	case length >= 0:
 		fmt.Fprintf(&b, "Content-Length: %d\r\n", length)
 	}
-	for _, name := range []string{"Access-Control-Allow-Origin", "Vary", "Via"} {
+	for _, name := range []string{"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", recordedFrom, "Vary", "Via"} {
 		for _, value := range more.Values(name) {
 			fmt.Fprintf(&b, "%s: %s\r\n", name, value)
 		}
