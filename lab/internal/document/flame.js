@@ -49,6 +49,12 @@ for (const figure of document.querySelectorAll(".flame")) {
   for (const f of frames) f.e.addEventListener("click", () => { at = f; draw(); });
   back.addEventListener("click", () => { at = frames[0]; draw(); });
   find.addEventListener("input", search);
+  find.addEventListener("keydown", (e) => {
+    const hits = frames.filter((f) => f.e.classList.contains("hit"));
+    if (e.key !== "Enter" || hits.length === 0) return;
+    at = hits.reduce((a, b) => (b.w > a.w ? b : a));
+    draw();
+  });
   addEventListener("resize", draw);
   addEventListener("beforeprint", () => { at = frames[0]; draw(); });
   draw();

@@ -338,6 +338,11 @@ func TestAFlameGraphIsGoneInto(t *testing.T) {
 	if n, said := value[int](b, first+`.querySelectorAll(".hit").length`), value[string](b, first+`.querySelector("output").textContent`); n != 1 || !strings.HasSuffix(said, " %") {
 		t.Errorf("%d frames found, %q", n, said)
 	}
+	// By the keyboard alone: Enter goes into the widest of what was found.
+	b.run(chromedp.Evaluate[chromedp.Void](`(() => { const i = ` + first + `.querySelector("input"); i.value = "smallWrites"; i.dispatchEvent(new Event("input")); i.dispatchEvent(new KeyboardEvent("keydown", {key: "Enter"})); })()`))
+	if wide := value[float64](b, named+`.getBoundingClientRect().width / `+first+`.clientWidth`); wide < 0.99 {
+		t.Errorf("gone into by Enter, it takes %v of the width", wide)
+	}
 }
 
 func TestHostileNamesDoNotRunInABrowser(t *testing.T) {

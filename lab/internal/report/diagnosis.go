@@ -45,7 +45,7 @@ func Diagnosis(d *diagnose.Diagnosis) []document.Item {
 		}
 	}
 	for why, rules := range byReason(d.Open, func(o diagnose.Open) (why, rule string) { return o.Why, o.Rule }) {
-		items = append(items, &document.Para{Mark: "undecided: " + rules, MarkStyle: document.Bold, Text: why})
+		items = append(items, &document.Para{Mark: "undecided", MarkStyle: document.Bold, Text: rules + ": " + why})
 	}
 	mark, text := diagnosisVerdict(d)
 	return append(items, &document.Para{Mark: mark, MarkStyle: document.Bold, Text: text})
