@@ -104,7 +104,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 // read reads within all bounds.
 func (c *Conn) read(p []byte) (int, error) {
 	if c.flight == nil {
-		n, err := c.inner.Read(p)
+		n, err := c.readInner(p)
 		return n, c.explain("read", err)
 	}
 	if c.readBy.passed() {
@@ -144,7 +144,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 		if err := c.wait(&c.writeBy, start, nil); err != nil {
 			return n, c.fail("write", err)
 		}
-		m, err := c.inner.Write(p[n : n+size])
+		m, err := c.writeInner(p[n : n+size])
 		c.line.send(start, m)
 		n += m
 		if c.out.count(m) {

@@ -103,7 +103,7 @@ func (c *Conn) pump(o Options) {
 				return
 			}
 		}
-		n, err := c.inner.Read(space[:min(len(space), line.most())])
+		n, err := c.readInner(space[:min(len(space), line.most())])
 		if empty++; n > 0 {
 			empty = 0
 		} else if err == nil && empty < 100 {
