@@ -221,7 +221,6 @@ func (b *BufReader) readPlain(n int, scattered bool) error {
 	}
 	b.size.Saw(got, len(room), length)
 	if b.asks {
-		b.endIdle()
 		b.keep(b.held())
 	}
 	b.err = err

@@ -64,7 +64,9 @@ type BufReader struct {
 	guard    guard
 	epoch    uint16 // number of the Reset or Recycle, so that a read notices one
 	after    int32  // of the block to take after a wait for which the block was given back
-	reported reported
+	// reported is what the budget knows of the capacity that is held: during a wait for
+	// the peer, or, negative, outside of waits.
+	reported int32
 
 	x     *extra
 	alloc *mem.Allocator
@@ -83,10 +85,6 @@ type BufReader struct {
 	// reader has ended a send may wait for ever, where Feed returns ErrClosed.
 	Mouth chan []byte
 }
-
-// reported is what the budget knows of the capacity that is held: during a wait for the peer, and
-// outside of waits.
-type reported struct{ idle, kept int32 }
 
 // A kind says where a reader's bytes come from.
 type kind uint8

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"reflect"
 	"testing"
 
 	"github.com/sluice-go/sluice"
@@ -191,5 +192,15 @@ func TestManyIdleConnectionsShareAFewBlocks(t *testing.T) {
 	for i := range fars {
 		write(t, fars[i], "x")
 		within(t, "the read", done[i])
+	}
+}
+
+// A field more would cost each idle connection the next of the runtime's size classes.
+func TestReadersAndWritersFitTheirSizeClasses(t *testing.T) {
+	if ^uint(0)>>32 == 0 {
+		t.Skip("sizes of 64-bit systems")
+	}
+	if r, w := reflect.TypeFor[sluice.BufReader]().Size(), reflect.TypeFor[sluice.BufWriter]().Size(); r > 240 || w > 288 {
+		t.Errorf("a reader has %d bytes and a writer %d", r, w)
 	}
 }

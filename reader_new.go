@@ -118,7 +118,6 @@ func (b *BufReader) start(k kind) {
 func (b *BufReader) Recycle() {
 	b.undisturbed()
 	b.epoch++
-	b.endIdle()
 	b.keep(0)
 	if x := b.x; x != nil {
 		x.endContext()

@@ -97,26 +97,29 @@ func (b *BufReader) held() int {
 
 // beginIdle reports to the budget what is held during a wait for the peer.
 func (b *BufReader) beginIdle() {
-	if b.asks && b.reported.idle == 0 {
+	if b.asks && b.reported <= 0 {
 		b.keep(0)
-		if b.reported.idle = int32(min(b.held(), 1<<30)); b.reported.idle > 0 {
-			noteIdle(b.alloc, int(b.reported.idle))
+		if b.reported = int32(min(b.held(), 1<<30)); b.reported > 0 {
+			noteIdle(b.alloc, int(b.reported))
 		}
-	}
-}
-
-// keep reports to the budget that n bytes of capacity are held outside of waits.
-func (b *BufReader) keep(n int) {
-	if n = min(n, 1<<30); int32(n) != b.reported.kept {
-		noteKept(b.alloc, n-int(b.reported.kept))
-		b.reported.kept = int32(n)
 	}
 }
 
 // endIdle takes beginIdle back.
 func (b *BufReader) endIdle() {
-	if b.reported.idle > 0 {
-		noteIdle(b.alloc, -int(b.reported.idle))
-		b.reported.idle = 0
+	if b.reported > 0 {
+		noteIdle(b.alloc, -int(b.reported))
+		b.reported = 0
+	}
+}
+
+// keep reports to the budget that n bytes of capacity are held outside of waits, of which
+// it is the end.
+func (b *BufReader) keep(n int) {
+	b.endIdle()
+	n = min(n, 1<<30)
+	if more := n + int(b.reported); more != 0 {
+		noteKept(b.alloc, more)
+		b.reported = -int32(n)
 	}
 }

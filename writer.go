@@ -48,12 +48,11 @@ type BufWriter struct {
 	s, e      int
 	slab      mem.Slab
 	busy      atomic.Bool // see enter
+	held      int32       // what the budget knows of what waits, see hold
 	size      int         // of the next block
 	copyBelow int         // a Buf below this length is copied
 
 	waiting pieces // in order, before buf[s:e]
-	asks    bool   // the allocator has a budget
-	held    int    // what the budget knows of it, see hold
 	written int64
 	err     error
 }

@@ -14,42 +14,49 @@ var (
 	pinnedAll = hooks.PinnedAll.(func(a *mem.Allocator, m *mem.Memory) int)
 )
 
+// asks reports whether the allocator has a budget.
+func (b *BufWriter) asks() bool {
+	limit, _ := budget(b.alloc)
+	return limit > 0
+}
+
 // most returns how many bytes may wait.
 func (b *BufWriter) most() int {
-	if b.asks {
-		if _, pressed := budget(b.alloc); pressed {
-			return min(b.bound, pressedBound)
-		}
+	if _, pressed := budget(b.alloc); pressed {
+		return min(b.bound, pressedBound)
 	}
 	return b.bound
 }
 
-// hold counts n more bytes of capacity that wait for a Flush.
+// hold counts n more bytes of capacity that wait for a Flush, up to 1 GiB.
 func (b *BufWriter) hold(n int) {
-	if b.asks && n > 0 {
-		b.held += n
+	if n = min(n, 1<<30-int(b.held)); n > 0 {
+		b.held += int32(n)
 		noteKept(b.alloc, n)
 	}
 }
 
 // unhold takes n bytes of that back.
 func (b *BufWriter) unhold(n int) {
-	if n > 0 {
-		b.held -= n
+	if n = min(n, int(b.held)); n > 0 {
+		b.held -= int32(n)
 		noteKept(b.alloc, -n)
 	}
 }
 
+// unholdAll takes all of it back.
+func (b *BufWriter) unholdAll() { b.unhold(int(b.held)) }
+
 // holdBlock counts the block for small writes.
 func (b *BufWriter) holdBlock() {
-	if b.asks {
+	if b.asks() {
 		b.hold(len(b.slab.Bytes()))
 	}
 }
 
 // addBuf adds p, transferred, to what waits.
 func (b *BufWriter) addBuf(p mem.Buf) {
-	if b.asks {
+	if b.asks() {
 		b.hold(pinned(b.alloc, p))
 	}
 	b.waiting.addBuf(p) //sluice:moved
@@ -57,7 +64,7 @@ func (b *BufWriter) addBuf(p mem.Buf) {
 
 // addMemory adds m, transferred, to what waits.
 func (b *BufWriter) addMemory(m *mem.Memory) {
-	if b.asks {
+	if b.asks() {
 		b.hold(pinnedAll(b.alloc, m))
 	}
 	b.waiting.addMemory(m)

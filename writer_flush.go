@@ -28,12 +28,12 @@ func (b *BufWriter) flush(op string, more bool) (out int64, err error) {
 	}
 	size := int64(b.Buffered())
 	if size == 0 {
-		b.unhold(b.held)
+		b.unholdAll()
 		b.dropBlock()
 		return 0, nil
 	}
 	b.enter()
-	b.unhold(b.held)
+	b.unholdAll()
 	before := b.written
 	err = errPanicked
 	defer func() {
@@ -157,7 +157,7 @@ func (b *BufWriter) grow(n int) error {
 		b.size = min(4*b.size, sizing.MaxBlock)
 		if b.s > 0 && len(b.waiting.list) > 0 {
 			b.waiting.bufs = append(b.waiting.bufs, b.slab.Cut(0, 0))
-		} else if b.asks {
+		} else {
 			b.unhold(len(b.slab.Bytes()))
 		}
 		b.dropBlock()

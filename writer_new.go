@@ -46,8 +46,6 @@ func (b *BufWriter) Reset(w io.Writer) {
 	if b.alloc == nil {
 		b.alloc = mem.Default()
 	}
-	limit, _ := budget(b.alloc)
-	b.asks = limit > 0
 	b.kind = kindOf(w)
 	b.bound = b.asked
 	if b.bound <= 0 {
@@ -71,7 +69,7 @@ func (b *BufWriter) Recycle() {
 func (b *BufWriter) clear() {
 	b.w, b.timeout = nil, 0
 	b.err = ErrClosed
-	b.unhold(b.held)
+	b.unholdAll()
 	b.waiting.drop()
 	b.dropBlock()
 }
