@@ -660,3 +660,14 @@ func sendUnlessLate(w *sluice.BufWriter, b mem.Buf, late int) error {
 	}
 	return w.WriteBuf(own)
 }
+
+var greeting = []byte("hello")
+
+func wrapsPooled(w *sluice.BufWriter, pool *sync.Pool) error {
+	p := pool.Get().([]byte)
+	n := copy(p, greeting)
+	if err := w.WriteBuf(mem.Wrap(p[:n], func() { pool.Put(p) })); err != nil {
+		return err
+	}
+	return w.WriteBuf(mem.Wrap(greeting, nil))
+}

@@ -286,3 +286,22 @@ func (l *lastOf) parts(r *sluice.BufReader) error {
 	l.parsed = parsed{body: b.Bytes()[2:]} // want `stored in the field`
 	return nil
 }
+
+func wrappedAgain(w *sluice.BufWriter) error {
+	p := make([]byte, 100)
+	for i := range 10 {
+		p[0] = byte(i) // want `used after it was transferred`
+		if err := w.WriteBuf(mem.Wrap(p, nil)); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+func wrapped(w *sluice.BufWriter, p []byte) error {
+	if err := w.WriteBuf(mem.Wrap(p, nil)); err != nil {
+		return err
+	}
+	p[0] = 0 // want `used after it was transferred`
+	return w.Flush()
+}
