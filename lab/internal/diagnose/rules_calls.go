@@ -158,8 +158,8 @@ func noDescriptors(s *facts) (Finding, string) {
 // fewRepeats is how often something is done before it counts as again and again.
 const fewRepeats = 15
 
-// delayedAck: the second of two small writes waits in the kernel until the peer has acknowledged the
-// first, which it does only after some 40 ms, since it waits for something to answer.
+// delayedAck: small writes behind a first one wait in the kernel until the peer has acknowledged that
+// one, which it does only after some 40 ms, since it waits for something to answer.
 func delayedAck(s *facts) (Finding, string) {
 	c := s.Calls
 	if c == nil || c.Delayed < fewRepeats || c.Took <= 0 {
@@ -170,7 +170,7 @@ func delayedAck(s *facts) (Finding, string) {
 	each := c.DelayedTime / time.Duration(c.Delayed)
 	return Finding{
 		Tool: evidence.ToolStrace, Top: where(s.cpu, passing(isWrite), "write"), Share: part, Score: 0.9 * part * took,
-		Clue: fmt.Sprintf("%s of replies came %s behind the second of small writes: it waits for the acknowledgement of the first (Nagle), which the peer delays by 40 ms", units.Percent(part), units.Time(each)),
+		Clue: fmt.Sprintf("%s of replies came %s behind small writes: those behind the first wait for its acknowledgement (Nagle), which the peer delays by 40 ms", units.Percent(part), units.Time(each)),
 		Try:  "one write for what belongs together (a buffer, writev, MSG_MORE), and TCP_NODELAY",
 	}, ""
 }

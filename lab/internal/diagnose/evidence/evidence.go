@@ -157,7 +157,7 @@ type Calls struct {
 	NoFiles int64 `json:"no_files,omitempty"`
 
 	// Replies is how often something was read behind what was written to the same file. Delayed is how many of
-	// them came as late behind the second of small writes as a delayed acknowledgement, and DelayedTime
+	// them came as late behind small writes as a delayed acknowledgement, and DelayedTime
 	// their time.
 	Replies     int64         `json:"replies,omitempty"`
 	Delayed     int64         `json:"delayed,omitempty"`

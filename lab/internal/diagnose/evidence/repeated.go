@@ -14,6 +14,8 @@ const (
 	ackDelay = 39 * time.Millisecond
 	lateAck  = 60 * time.Millisecond
 	segment  = 1400 // bytes: a write that fills a packet is sent at once
+	// promptly is how soon a reply comes that nothing holds up.
+	promptly = 5 * time.Millisecond
 )
 
 // A Repeated is what a program does again and again, by its name: an address or a path.
@@ -41,7 +43,26 @@ type connection struct {
 type dialogue struct {
 	writes int
 	filled bool    // one of them filled a packet
+	first  float64 // when the first one began
 	last   float64 // when the last one began
+}
+
+// held is how long the reply that came at a time waited for a delayed acknowledgement: since the last write or, of
+// many in a row, since the first, which alone was sent at once. It is 0 when it did not.
+func (d *dialogue) held(ended float64) time.Duration {
+	since := func(began float64) time.Duration {
+		waited := time.Duration((ended - began) * float64(time.Second))
+		if began <= 0 || waited < ackDelay || waited > lateAck {
+			return 0
+		}
+		return waited
+	}
+	switch behind := time.Duration((ended - d.last) * float64(time.Second)); {
+	case d.writes < 2 || d.filled || behind < promptly:
+		return 0
+	default:
+		return cmp.Or(since(d.last), since(d.first))
+	}
 }
 
 // repeats follows descriptors: dialogues on them, and what they are made for.
@@ -124,13 +145,15 @@ func (r *repeats) move(d *descriptor, way string, moved int64, began, ended floa
 		if d.connected {
 			r.sum.requests++
 		}
+		if d.writes == 0 {
+			d.first = began
+		}
 		d.writes, d.filled, d.last = d.writes+1, d.filled || moved >= segment, began
 		return
 	}
 	if d.writes > 0 {
 		r.sum.replies++
-		waited := time.Duration((ended - d.last) * float64(time.Second))
-		if d.writes > 1 && !d.filled && d.last > 0 && !d.prompt && waited >= ackDelay && waited <= lateAck {
+		if waited := d.held(ended); waited > 0 && !d.prompt {
 			r.sum.delayed++
 			r.waited += waited
 		}

@@ -245,12 +245,19 @@ func TestStraceOfWhatIsRepeated(t *testing.T) {
 1 10.500400 openat(6, "name", O_RDONLY) = 5 <0.000010>
 1 10.500500 openat(AT_FDCWD, "/lib/libc.so.6", O_RDONLY|O_CLOEXEC) = 5 <0.000010>
 1 10.500600 openat(AT_FDCWD, "/none", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) <0.000010>
+1 10.600000 write(8, ""..., 1) = 1 <0.000010>
+1 10.606000 write(8, ""..., 1) = 1 <0.000010>
+1 10.612000 write(8, ""..., 1) = 1 <0.000010>
+1 10.644000 read(8, ""..., 64) = 2 <0.000010>
+1 10.700000 write(8, ""..., 1) = 1 <0.000010>
+1 10.743000 write(8, ""..., 1) = 1 <0.000010>
+1 10.744000 read(8, ""..., 64) = 2 <0.000010>
 `
 	c, err := readStrace(strings.NewReader(text), false, nil, map[string]bool{"7": true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Replies != 5 || c.Delayed != 1 || c.DelayedTime.Round(time.Millisecond) != 44*time.Millisecond {
+	if c.Replies != 7 || c.Delayed != 2 || c.DelayedTime.Round(time.Millisecond) != 88*time.Millisecond {
 		t.Errorf("%d replies, %d of them %v late", c.Replies, c.Delayed, c.DelayedTime)
 	}
 	if (c.Dialled != Repeated{"[::1]:6379", 2}) || c.Requests != 7 {
