@@ -167,10 +167,11 @@ func (s *Server) serveWith(packets live.HubOptions, most, machine int64, o *Opti
 	s.rtsp = rtspserver.New(h, s.feeds)
 	s.srt = srtserver.New(h, packets)
 	h.Unfinished.Bound(memory.UnfinishedShare(most, c.MaxFrame))
-	h.Room, h.RoomToWatch = func() error { return nil }, func() error { return nil }
+	always := func() error { return nil }
+	h.Room, h.RoomToWatch, s.upgrades.room = always, always, always
 	if most > 0 {
-		s.memory = memory.New(memory.Options{Most: most, Machine: machine, Group: memory.FindGroup(), Alloc: h.Alloc, Hubs: []*live.Hub{h.Hub, s.feeds.Hub(), s.srt.Hub()}, Writer: h.Writer, Unread: h.Group.Unread, Relieve: func(now time.Time) { s.web.Relieve(now) }, Logger: h.Log})
-		h.Room, h.RoomToWatch = s.memory.Admit, s.memory.RoomToWatch
+		s.memory = memory.New(memory.Options{Most: most, Machine: machine, Group: memory.FindGroup(), Alloc: h.Alloc, Hubs: []*live.Hub{h.Hub, s.feeds.Hub(), s.srt.Hub()}, Writer: h.Writer, Unread: h.Group.Unread, Relieve: func(now time.Time) { s.web.Relieve(now) }, Shed: h.Shed, Logger: h.Log})
+		h.Room, h.RoomToWatch, s.upgrades.room = s.memory.Admit, s.memory.RoomToWatch, s.memory.RoomForSuccessor
 	}
 	s.rtmp = &rtmpserver.Server{Host: h}
 	s.hls = hls.New(h, memory.SegmentShare(most), most)

@@ -22,7 +22,8 @@ type upgrades struct {
 	listeners *listeners
 	serving   *protocols
 	orders    handedOrders
-	version   string // of the program
+	version   string       // of the program
+	room      func() error // why there is no memory for another process
 
 	one    sync.Mutex    // held during a handover
 	done   chan struct{} // closed when another process has taken over
@@ -92,7 +93,7 @@ func (u *upgrades) introduce(c *handover.Conn) (hello handover.Hello, err error)
 	if hello.Format != handover.Format {
 		return hello, fmt.Errorf("%w: format %d, this server has %d", handover.ErrProtocol, hello.Format, handover.Format)
 	}
-	if err = u.mayHandOver(hello.Kinds); err != nil {
+	if err = errors.Join(u.mayHandOver(hello.Kinds), u.room()); err != nil {
 		return hello, err
 	}
 	listeners := u.listeners.movable()

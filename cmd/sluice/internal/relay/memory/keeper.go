@@ -63,7 +63,9 @@ type Options struct {
 	// Relieve ends what holds memory for peers that take nothing. It is called again and again
 	// while there is little left.
 	Relieve func(now time.Time)
-	Logger  *slog.Logger
+	// Shed ends the newest sessions, and returns how many.
+	Shed   func() int
+	Logger *slog.Logger
 }
 
 // A Keeper keeps a server within its memory limit.
@@ -82,10 +84,15 @@ type Keeper struct {
 }
 
 // New returns a keeper, which does nothing until Run.
-func New(o Options) *Keeper { return &Keeper{options: o, pressure: pressure{group: o.Group}} }
+func New(o Options) *Keeper {
+	return &Keeper{options: o, pressure: pressure{group: o.Group, own: mapped}}
+}
 
 const (
 	every = 500 * time.Millisecond
+	// shedEvery is the time between looks whether sessions have to be ended: what a crowd takes
+	// meanwhile is less than what is left then.
+	shedEvery = 100 * time.Millisecond
 	// trimEvery is the time between looks at all rings while less than half of the memory is
 	// in use. Streams with new frames need none, and 1,000 of them take 2 ms.
 	trimEvery = 2 * time.Second
@@ -106,10 +113,13 @@ func (k *Keeper) Run(ctx context.Context) {
 		k.pressure.most = limit
 	}
 	k.young.begin(k.options.rings())
-	tick := time.NewTicker(every)
+	tick, shed := time.NewTicker(every), time.NewTicker(shedEvery)
 	defer tick.Stop()
+	defer shed.Stop()
 	for {
 		select {
+		case <-shed.C:
+			k.shed()
 		case now := <-tick.C:
 			k.step(now)
 		case <-ctx.Done():

@@ -25,46 +25,69 @@ const lookEvery = 20 * time.Millisecond
 
 // pressure watches how full a group is. Its methods may be called by any goroutine.
 type pressure struct {
-	group         Group
-	most          int64 // of the collector's limit; 0: it is not set here
-	used, sockets atomic.Int64
+	group Group
+	own   func() int64 // bytes that the runtime has
+	most  int64        // of the collector's limit; 0: it is not set here
+
+	used, sockets, has atomic.Int64 // at the latest look; has is what own returned
 
 	looking sync.Mutex // held by the one that looks
 	looked  time.Time
 	set     int64 // the collector's limit; 0: as it was
 }
 
-// The parts of a group's memory, in sixteenths, up to which the collector's memory and the
-// kernel's may grow together before garbage is collected more often; and from which on no
-// session begins.
-const collectFrom, tightFrom = 12, 13
+const (
+	// growth is the part of its own memory by which a process may still grow for sessions that
+	// have begun: their buffers and stacks fill when the processors are busy.
+	growth = 4
+	// reserve is the least part of the group that is left free.
+	reserve = 16
+)
+
+// left returns how many bytes the group may still have, and the process has.
+func (p *pressure) left() (left, own int64) {
+	if p.looking.TryLock() {
+		if time.Since(p.looked) >= lookEvery {
+			p.look()
+		}
+		p.looking.Unlock()
+	}
+	return p.group.Limit - p.used.Load(), p.has.Load()
+}
 
 // tight reports whether no session may begin.
 func (p *pressure) tight() bool {
 	if p.group.Limit == 0 {
 		return false
 	}
-	if p.looking.TryLock() {
-		if time.Since(p.looked) >= lookEvery {
-			p.look()
-			p.looked = time.Now()
-		}
-		p.looking.Unlock()
+	left, own := p.left()
+	return left < max(own/growth, p.group.Limit/reserve)
+}
+
+// critical reports whether the kernel is about to end the process, and that has most of the
+// memory: in the place of other processes it gives up nothing.
+func (p *pressure) critical() bool {
+	if p.group.Limit == 0 {
+		return false
 	}
-	return p.used.Load() > p.group.Limit/16*tightFrom
+	left, own := p.left()
+	return left < p.group.Limit/reserve && own > p.group.Limit/2
 }
 
 // look asks the kernel, and leaves the collector what it does not have for others: garbage must
 // not take the place of sessions. looking is held.
 func (p *pressure) look() {
 	used, sockets := p.group.Used()
+	own := p.own()
 	p.used.Store(used)
 	p.sockets.Store(sockets)
+	p.has.Store(own)
+	p.looked = time.Now()
 	if p.most == 0 {
 		return
 	}
-	others := max(used-mapped(), 0)
-	limit := max(min(p.most, p.group.Limit/16*collectFrom-others), p.most/2)
+	others := max(used-own, 0)
+	limit := max(min(p.most, p.group.Limit/4*3-others), p.most/2)
 	if d := limit - p.set; d > 1<<20 || d < -(1<<20) || limit == p.most && d != 0 {
 		p.set = limit
 		debug.SetMemoryLimit(limit)
@@ -76,7 +99,7 @@ func (p *pressure) excess() int64 {
 	if !p.tight() {
 		return 0
 	}
-	return min(p.used.Load()-p.group.Limit/16*collectFrom, p.sockets.Load())
+	return min(p.used.Load()-p.group.Limit/4*3, p.sockets.Load())
 }
 
 // mapped is how many bytes the runtime has from the system.
@@ -88,6 +111,48 @@ func mapped() int64 {
 
 // Tight reports whether the control group is nearly full.
 func (k *Keeper) Tight() bool { return k.pressure.tight() }
+
+// shed ends sessions when the group is as good as full although garbage has been collected.
+func (k *Keeper) shed() {
+	if !k.pressure.critical() {
+		return
+	}
+	if k.collect(); k.pressure.critical() {
+		n := k.options.Shed()
+		k.options.Logger.Warn("memory is short: the newest viewers are ended", "viewers", n, "group", k.pressure.used.Load(), "grouplimit", k.pressure.group.Limit)
+	}
+}
+
+// RoomForSuccessor returns an error when the group has no room for another process that takes
+// over all sessions: for a while both have what is known of them.
+func (k *Keeper) RoomForSuccessor() error {
+	p := &k.pressure
+	if p.group.Limit == 0 {
+		return nil
+	}
+	need := func() (left, need int64) {
+		left, own := p.left()
+		return left, own + own/8
+	}
+	left, most := need()
+	if left < most {
+		k.collect()
+		left, most = need()
+	}
+	if left < most {
+		return fmt.Errorf("there is no memory for two processes: the control group has %d bytes left, and %d are needed", left, most)
+	}
+	return nil
+}
+
+// collect collects garbage, and returns what is free to the system.
+func (k *Keeper) collect() {
+	k.options.Alloc.Trim()
+	debug.FreeOSMemory()
+	k.pressure.looking.Lock()
+	defer k.pressure.looking.Unlock()
+	k.pressure.look()
+}
 
 // RoomToWatch returns an error that matches session.ErrFull when there is no memory for another
 // session, however little it takes.

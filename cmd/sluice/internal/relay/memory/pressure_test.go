@@ -30,23 +30,56 @@ func crowded(t *testing.T, used *int64) *Keeper {
 
 // The kernel ends a process whose group is full, whatever took the memory.
 func TestNoSessionBeginsInAFullControlGroup(t *testing.T) {
-	used := int64(100 << 20)
-	k := crowded(t, &used)
-	look := func() { k.pressure.looked = time.Time{} } // the next one is due
-	if err := errors.Join(k.RoomToWatch(), k.Admit()); err != nil {
-		t.Errorf("with 100 of 128 MiB in use: %v", err)
-	}
-	used = 120 << 20
-	look()
-	for _, err := range []error{k.RoomToWatch(), k.Admit()} {
-		if !errors.Is(err, session.ErrFull) || !strings.Contains(err.Error(), "most of the 134217728 bytes") {
-			t.Errorf("with 120 of 128 MiB in use: %v", err)
+	for _, c := range []struct {
+		used, own int64 // MiB
+		full      bool
+	}{
+		{100, 80, false},
+		{110, 80, true},  // they will grow
+		{110, 20, false}, // another process has the rest
+		{122, 20, true},
+	} {
+		used := c.used << 20
+		k := crowded(t, &used)
+		k.pressure.own = func() int64 { return c.own << 20 }
+		for _, err := range []error{k.RoomToWatch(), k.Admit()} {
+			if c.full != errors.Is(err, session.ErrFull) || c.full && !strings.Contains(err.Error(), "most of the 134217728 bytes") {
+				t.Errorf("%+v: %v", c, err)
+			}
 		}
 	}
+}
+
+// What is in use is looked at again, by those who ask.
+func TestThereIsRoomAgain(t *testing.T) {
+	used := int64(124 << 20)
+	k := crowded(t, &used)
+	if k.RoomToWatch() == nil {
+		t.Error("124 of 128 MiB are in use")
+	}
 	used = 90 << 20
-	look()
+	k.pressure.looked = time.Time{} // the next one is due
 	if err := errors.Join(k.RoomToWatch(), k.Admit()); err != nil {
-		t.Errorf("there is room again: %v", err)
+		t.Errorf("90 are: %v", err)
+	}
+}
+
+// Before the kernel ends the process, sessions are ended, as few as do.
+func TestSessionsAreEndedBeforeTheProcessIs(t *testing.T) {
+	for _, c := range []struct {
+		used, own int64 // MiB
+		ended     bool
+	}{{118, 100, false}, {122, 100, true}, {126, 30, false}} {
+		used, ended := c.used<<20, false
+		k := crowded(t, &used)
+		k.pressure.own = func() int64 { return c.own << 20 }
+		k.options.Shed = func() int {
+			ended = true
+			return 1
+		}
+		if k.shed(); ended != c.ended {
+			t.Errorf("%+v: ended is %v", c, ended)
+		}
 	}
 }
 
@@ -90,6 +123,21 @@ func TestTheCollectorLeavesRoomForTheKernel(t *testing.T) {
 	for _, c := range []struct{ others, want int64 }{{0, 96}, {40, 56}, {500, 48}, {0, 96}} {
 		if got := limit(c.others << 20); !near(got, c.want<<20) {
 			t.Errorf("%d MiB of others: a limit of %d bytes, want %d MiB", c.others, got, c.want)
+		}
+	}
+}
+
+// The process that takes over needs as much for the sessions.
+func TestRoomForASuccessor(t *testing.T) {
+	for _, c := range []struct {
+		used, own int64 // MiB
+		room      bool
+	}{{60, 50, true}, {100, 50, false}, {100, 20, true}} {
+		used := c.used << 20
+		k := crowded(t, &used)
+		k.pressure.own = func() int64 { return c.own << 20 }
+		if err := k.RoomForSuccessor(); (err == nil) != c.room {
+			t.Errorf("%+v: %v", c, err)
 		}
 	}
 }
