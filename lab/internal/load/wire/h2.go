@@ -138,12 +138,14 @@ func (h *h2) Call(ctx context.Context, _ *Request) (o Outcome, err error) {
 		if o, err = h.once(ctx, conn); err == nil {
 			return o, nil
 		}
-		var stream http2.StreamError
-		refused := errors.As(err, &stream) && stream.Code == http2.ErrCodeRefusedStream
+		again := conn.State().Closing
+		if stream := (http2.StreamError{}); errors.As(err, &stream) {
+			again = stream.Code == http2.ErrCodeRefusedStream // otherwise it was looked at
+		}
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = fmt.Errorf("load: the target ended the connection: %w", err)
 		}
-		if ctx.Err() != nil || !refused && !conn.State().Closing {
+		if ctx.Err() != nil || !again {
 			return Outcome{}, err
 		}
 	}
