@@ -160,6 +160,33 @@ func (x *line) breaks(want int) {
 	}
 }
 
+// A step of the clock by three seconds is a discontinuity where no time has passed, and a pause where
+// as much has; pictures alone may be so far apart.
+func TestAStepOfTheClock(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	for _, c := range []struct {
+		name   string
+		passed time.Duration
+		sound  *au.Config
+		breaks int
+	}{{"no time passes", 0, audio, 1}, {"a pause", 3 * time.Second, audio, 0}, {"pictures alone", 0, nil, 0}} {
+		t.Run(c.name, func(t *testing.T) {
+			x := newLine(t, video, c.sound, func(l *limits) { l.segments = 50 })
+			wall := time.Unix(1e9, 0)
+			x.cutter.read = func() time.Time { return wall }
+			for _, u := range made(0, 5_000, 40, 25, video, c.sound) {
+				x.put(u)
+			}
+			wall = wall.Add(c.passed)
+			for _, u := range made(8_000, 5_000, 40, 25, video, c.sound) {
+				x.put(u)
+			}
+			x.breaks(c.breaks)
+		})
+	}
+}
+
 // The date goes on with the wall clock when the stream's clock is set, in either direction,
 // and never goes back.
 func TestDatesAcrossDiscontinuities(t *testing.T) {

@@ -22,7 +22,8 @@ type moment struct {
 
 // A clock is that of a stream.
 type clock struct {
-	moment // of the latest unit of any track
+	moment           // of the latest unit of any track
+	took   time.Time // when it was taken
 	onward progress
 	timing au.Timing // of pictures
 }
@@ -31,6 +32,23 @@ type clock struct {
 // has an end.
 func (s *segmenter) still() bool {
 	return s.clock.onward.units > stillUnits && s.clock.onward.since > stillTime*time.Millisecond
+}
+
+// step is the least, in ms, by which all tracks go forward at once where hls.js does not go on: it
+// waits for what would be in between, which no segment has. It does where the stream was away for as
+// long, and has nothing to wait for in pictures alone.
+const step = 2_000
+
+// stepped reports whether the clock goes forward so far with a unit of this time, for which no time has
+// passed.
+func (s *segmenter) stepped(at int64) bool {
+	gap := at - s.clock.onward.latest
+	for _, t := range s.tracks {
+		if t == nil || !t.heard {
+			return false
+		}
+	}
+	return s.clock.onward.begun && gap > step && s.read().Sub(s.clock.took).Milliseconds() < gap/2
 }
 
 // progress is that of a clock.

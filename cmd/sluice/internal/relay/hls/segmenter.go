@@ -14,7 +14,8 @@ type segmenter struct {
 	least   int64 // duration of a segment, at the next key frame
 	partial int64 // duration of a part, at most
 	group   func() int64
-	now     func() time.Time     // when the latest unit came
+	now     func() time.Time     // when the latest unit came, by the stream's clock
+	read    func() time.Time     // the clock
 	configs func() [2]*au.Config // the newest; nil: not known
 
 	tracks  [2]*track // pictures, sound; nil: not there
@@ -36,7 +37,7 @@ type segmenter struct {
 func newSegmenter(line *timeline, alloc *mem.Allocator, video, audio *au.Config, least, partial time.Duration) *segmenter {
 	s := &segmenter{
 		line: line, alloc: alloc, least: least.Milliseconds(), partial: partial.Milliseconds(),
-		now: time.Now, group: func() int64 { return 0 }, changed: true,
+		now: time.Now, read: time.Now, group: func() int64 { return 0 }, changed: true,
 	}
 	for i, c := range []*au.Config{video, audio} {
 		if c != nil {
@@ -97,7 +98,7 @@ func (s *segmenter) put(u *au.Unit) bool {
 	if !u.Video && s.sound.filled {
 		earliest = t.latest - jump // where it is behind pictures, silence may be further
 	}
-	if s.began && t.heard && (at < earliest || at > t.latest+jump) {
+	if s.began && t.heard && (at < earliest || at > t.latest+jump || s.stepped(at)) {
 		ok = s.restart(false, at) && ok
 	}
 	if at < 0 {
@@ -107,7 +108,7 @@ func (s *segmenter) put(u *au.Unit) bool {
 		at, u.Offset = 0, int32(max(int64(u.Offset)+at, 0))
 	}
 	t.latest, t.heard = at, true
-	s.clock.moment = moment{at, true}
+	s.clock.moment, s.clock.took = moment{at, true}, s.read()
 	s.clock.onward.take(at, s.now)
 	if !ok || s.unsent() > s.line.bound() {
 		return false
