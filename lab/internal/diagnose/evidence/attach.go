@@ -154,10 +154,17 @@ func straceOf(ctx context.Context, pid, leader int, dir string, d time.Duration,
 	// Nothing of the data is written, but all lengths of what is given in pieces;
 	// signals are left out.
 	cmd := exec.Command(path, "-f", "-T", "-ttt", "-s", "0", "-e", "signal=none", "-e", "abbrev=!readv,writev,preadv,pwritev,preadv2,pwritev2,sendmsg,recvmsg,vmsplice", "-o", out)
-	for _, n := range proc.Family(pid) {
+	family := proc.Family(pid)
+	for _, n := range family {
 		cmd.Args = append(cmd.Args, "-p", strconv.Itoa(n))
 	}
-	eventfds, prompt := eventfdsOf(leader), promptOf(proc.Family(pid))
+	nameOf := func(n int) string {
+		if n == leader {
+			return ""
+		}
+		return strconv.Itoa(n) + ":"
+	}
+	eventfds, prompt, processes := eventfdsOf(leader), promptOf(family, nameOf), processesOf(family, nameOf)
 	if err := attach(ctx, cmd, " attached", min(d, straceFor)); err != nil {
 		return nil, err
 	}
@@ -166,7 +173,20 @@ func straceOf(ctx context.Context, pid, leader int, dir string, d time.Duration,
 		return nil, err
 	}
 	defer file.Close()
-	return readStrace(file, goProgram, eventfds, prompt)
+	return readStrace(file, goProgram, eventfds, prompt, processes)
+}
+
+// processesOf names the process of each thread, so that descriptors of two with one number are two. A thread that is
+// not in it is one of a process that nameOf calls "".
+func processesOf(pids []int, nameOf func(pid int) string) map[string]string {
+	names := map[string]string{}
+	for _, pid := range pids {
+		threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid)) // nothing when it has ended
+		for _, thread := range threads {
+			names[thread.Name()] = nameOf(pid)
+		}
+	}
+	return names
 }
 
 func eventfdsOf(pid int) map[int]bool {

@@ -269,7 +269,7 @@ func (e *Evidence) readFile(path string) (tool string, err error) {
 		e.Perf = p
 		return ToolPerfRecord, err
 	case bytes.Contains(first, []byte("(")) && (bytes.Contains(head, []byte(") = ")) || bytes.Contains(head, []byte("<unfinished ...>"))):
-		e.Calls, err = readStrace(in, false, nil, nil)
+		e.Calls, err = readStrace(in, false, nil, nil, nil)
 		if e.Calls != nil {
 			e.Took = max(e.Took, e.Calls.Took)
 		}

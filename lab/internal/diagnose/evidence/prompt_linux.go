@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// promptOf returns the descriptors of processes that never hold back a write (TCP_NODELAY, or no TCP), and
-// false for those that may. Those that cannot be looked at are left out.
-func promptOf(pids []int) map[string]bool {
+// promptOf returns the descriptors of processes, with nameOf before their numbers, that never hold back a write
+// (TCP_NODELAY, or no TCP), and false for those that may. Those that cannot be looked at are left out.
+func promptOf(pids []int, nameOf func(pid int) string) map[string]bool {
 	found := map[string]bool{}
 	for _, pid := range pids {
 		process, err := unix.PidfdOpen(pid, 0)
@@ -22,9 +22,7 @@ func promptOf(pids []int) map[string]bool {
 			}
 			on, err := unix.GetsockoptInt(file, unix.IPPROTO_TCP, unix.TCP_NODELAY)
 			unix.Close(file)
-			name := strconv.Itoa(number)
-			before, known := found[name]
-			found[name] = (before || !known) && (err != nil || on != 0)
+			found[nameOf(pid)+strconv.Itoa(number)] = err != nil || on != 0
 		}
 		unix.Close(process)
 	}

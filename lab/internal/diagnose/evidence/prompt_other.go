@@ -2,4 +2,4 @@
 
 package evidence
 
-func promptOf([]int) map[string]bool { return nil }
+func promptOf([]int, func(int) string) map[string]bool { return nil }

@@ -67,6 +67,7 @@ func (d *dialogue) held(ended float64) time.Duration {
 
 // repeats follows descriptors: dialogues on them, and what they are made for.
 type repeats struct {
+	process     string // whose descriptors a call names: see processesOf
 	descriptors map[string]*descriptor
 	dialled     map[string]int64
 	opened      map[string]int64
@@ -84,6 +85,7 @@ func newRepeats(prompt map[string]bool) repeats {
 
 // of is a descriptor by its number; beyond maxUnfinished of them they are not remembered.
 func (r *repeats) of(number string) *descriptor {
+	number = r.process + number
 	d := r.descriptors[number]
 	if d == nil {
 		if d = new(descriptor); len(r.descriptors) < maxUnfinished {

@@ -31,6 +31,7 @@ type straceReader struct {
 	goProgram  bool
 	eventfds   map[int]bool
 	threads    map[string]*threadTally
+	processes  map[string]string // by the thread's number: see processesOf
 	woken      int64
 	noFiles    int64
 	repeats    repeats
@@ -59,9 +60,10 @@ type callTally struct {
 // readStrace reads what strace wrote. When that is cut off in the middle of a
 // line, the line is left out. Input in which no line is strace's is an error.
 // goProgram says that the runtime of Go makes some of the calls for itself; eventfds are
-// descriptors with which its poller is woken, and prompt those on which no write is held back.
-func readStrace(r io.Reader, goProgram bool, eventfds map[int]bool, prompt map[string]bool) (*Calls, error) {
-	s := &straceReader{goProgram: goProgram, eventfds: eventfds, calls: make(map[string]*callTally), unfinished: make(map[string]begun), threads: make(map[string]*threadTally), repeats: newRepeats(prompt)}
+// descriptors with which its poller is woken, and prompt those on which no write is held back. processes is
+// what processesOf returns.
+func readStrace(r io.Reader, goProgram bool, eventfds map[int]bool, prompt map[string]bool, processes map[string]string) (*Calls, error) {
+	s := &straceReader{goProgram: goProgram, eventfds: eventfds, processes: processes, calls: make(map[string]*callTally), unfinished: make(map[string]begun), threads: make(map[string]*threadTally), repeats: newRepeats(prompt)}
 	_, err := eachLine(r, "strace", maxStrace, s.line)
 	if err == nil && s.lines == 0 && s.foreign > 0 {
 		return nil, errors.New("not one line is strace's")
@@ -124,6 +126,7 @@ func (s *straceReader) line(line string) {
 	}
 	if call := straceCall.FindStringSubmatch(rest); call != nil {
 		s.lines++
+		s.repeats.process = s.processes[thread]
 		s.call(thread, call[1], call[2], call[3], call[4], call[5])
 		if moved, err := strconv.ParseInt(call[3], 0, 64); err == nil {
 			if took, err := strconv.ParseFloat(call[5], 64); err == nil && began > 0 {

@@ -22,7 +22,7 @@ func callOf(t *testing.T, c *Calls, name string) Call {
 }
 
 func TestStraceOfAConversation(t *testing.T) {
-	c, err := readStrace(iotest.HalfReader(bytes.NewReader(recorded(t, "strace-net.txt"))), false, nil, nil)
+	c, err := readStrace(iotest.HalfReader(bytes.NewReader(recorded(t, "strace-net.txt"))), false, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestStraceOfAConversation(t *testing.T) {
 
 func TestStraceOfAGoProgramFromTheMiddle(t *testing.T) {
 	data := recorded(t, "strace-go.txt")
-	c, err := readStrace(bytes.NewReader(data), false, nil, nil)
+	c, err := readStrace(bytes.NewReader(data), false, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestStraceOfAGoProgramFromTheMiddle(t *testing.T) {
 		t.Errorf("futex: %+v", futex)
 	}
 	// What is known of descriptors: 6 is the runtime's eventfd.
-	c, err = readStrace(bytes.NewReader(data), true, map[int]bool{6: true}, nil)
+	c, err = readStrace(bytes.NewReader(data), true, map[int]bool{6: true}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestStraceOfAGoProgramFromTheMiddle(t *testing.T) {
 }
 
 func TestStraceWithTextsAndWithoutTimes(t *testing.T) {
-	c, err := readStrace(bytes.NewReader(recorded(t, "strace-plain.txt")), false, nil, nil)
+	c, err := readStrace(bytes.NewReader(recorded(t, "strace-plain.txt")), false, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestStraceLines(t *testing.T) {
 		{"signals only", "5 --- SIGURG {si_signo=SIGURG} ---\n5 +++ exited with 0 +++\n", []Call{}},
 	}
 	for _, test := range tests {
-		c, err := readStrace(strings.NewReader(test.lines), false, nil, nil)
+		c, err := readStrace(strings.NewReader(test.lines), false, nil, nil, nil)
 		if err != nil {
 			t.Errorf("%s: %v", test.name, err)
 			continue
@@ -133,17 +133,17 @@ func TestStraceLines(t *testing.T) {
 }
 
 func TestCallsWithoutADescriptorAreCounted(t *testing.T) {
-	c, err := readStrace(strings.NewReader("7 accept4(3, 0x1, [112], SOCK_CLOEXEC) = -1 EMFILE (Too many open files) <0.000010>\n7 accept4(3, 0x1, [112], SOCK_CLOEXEC) = -1 EAGAIN (Resource temporarily unavailable)\n"), true, nil, nil)
+	c, err := readStrace(strings.NewReader("7 accept4(3, 0x1, [112], SOCK_CLOEXEC) = -1 EMFILE (Too many open files) <0.000010>\n7 accept4(3, 0x1, [112], SOCK_CLOEXEC) = -1 EAGAIN (Resource temporarily unavailable)\n"), true, nil, nil, nil)
 	if err != nil || c.NoFiles != 1 || c.ByName[0].Errors != 2 {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
 
 func TestWhatIsNotStraceIsAnError(t *testing.T) {
-	if c, err := readStrace(strings.NewReader("hello\nworld, (how) are you\n"), false, nil, nil); err == nil {
+	if c, err := readStrace(strings.NewReader("hello\nworld, (how) are you\n"), false, nil, nil, nil); err == nil {
 		t.Errorf("got %+v", c)
 	}
-	c, err := readStrace(io.MultiReader(strings.NewReader("close(3) = 0\n"), iotest.ErrReader(io.ErrClosedPipe)), false, nil, nil)
+	c, err := readStrace(io.MultiReader(strings.NewReader("close(3) = 0\n"), iotest.ErrReader(io.ErrClosedPipe)), false, nil, nil, nil)
 	if !errors.Is(err, io.ErrClosedPipe) || c.Total != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -157,7 +157,7 @@ func FuzzStrace(f *testing.F) {
 	}
 	f.Add([]byte("1 2.5 write(3, \"\\\"\", 7) = 7 <0.1>\n<... x resumed>"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := readStrace(bytes.NewReader(data), len(data)%2 == 0, nil, nil)
+		c, err := readStrace(bytes.NewReader(data), len(data)%2 == 0, nil, nil, nil)
 		if c == nil {
 			if err == nil {
 				t.Fatal("neither calls nor an error")
@@ -179,14 +179,14 @@ func FuzzStrace(f *testing.F) {
 }
 
 func TestWaitsForLocksOfTheCLibrary(t *testing.T) {
-	c, err := readStrace(strings.NewReader("1 futex(0x5, FUTEX_WAIT_PRIVATE, 2, NULL) = 0 <0.5>\n1 fsync(3) = 0 <0.25>\n2 futex(0x5, FUTEX_WAIT_PRIVATE, 0, NULL) = 0 <0.125>\n2 fsync(3) = 0 <2.0>\n"), false, nil, nil)
+	c, err := readStrace(strings.NewReader("1 futex(0x5, FUTEX_WAIT_PRIVATE, 2, NULL) = 0 <0.5>\n1 fsync(3) = 0 <0.25>\n2 futex(0x5, FUTEX_WAIT_PRIVATE, 0, NULL) = 0 <0.125>\n2 fsync(3) = 0 <2.0>\n"), false, nil, nil, nil)
 	if err != nil || c.LockTime != 500*time.Millisecond || c.LockIO != 250*time.Millisecond || c.Woken != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
 
 func TestWaitsThatDoNotEndCount(t *testing.T) {
-	c, err := readStrace(strings.NewReader("1 1.0 futex(0x5, FUTEX_WAIT_PRIVATE, 2, NULL <unfinished ...>\n2 1.0 futex(0x7, FUTEX_WAIT_PRIVATE, 0, NULL <unfinished ...>\n3 2.5 close(3) = 0 <0.0>\n"), false, nil, nil)
+	c, err := readStrace(strings.NewReader("1 1.0 futex(0x5, FUTEX_WAIT_PRIVATE, 2, NULL <unfinished ...>\n2 1.0 futex(0x7, FUTEX_WAIT_PRIVATE, 0, NULL <unfinished ...>\n3 2.5 close(3) = 0 <0.0>\n"), false, nil, nil, nil)
 	if err != nil || c.LockTime != 1500*time.Millisecond || c.Parked != 0 || c.Total != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -201,7 +201,7 @@ func TestWaitsOfThreadsForEachOther(t *testing.T) {
 			"1 1.6 write(1, \"\"..., 9) = 9 <0.001>\n"
 	}
 	text += "2 2.0 futex(0x9, FUTEX_WAIT_PRIVATE, 0, NULL) = 0 <0.9>\n" // it waits for work
-	c, err := readStrace(strings.NewReader(text), false, nil, nil)
+	c, err := readStrace(strings.NewReader(text), false, nil, nil, nil)
 	if err != nil || c.LockTime != 500*time.Millisecond || c.Parked.Round(time.Millisecond) != 400*time.Millisecond || c.Timeouts.Round(time.Millisecond) != 100*time.Millisecond ||
 		c.ParkedIO.Round(time.Millisecond) != 20*time.Millisecond || c.Woken != 21 {
 		t.Errorf("%+v, %v", c, err)
@@ -248,12 +248,13 @@ func TestStraceOfWhatIsRepeated(t *testing.T) {
 1 10.600000 write(8, ""..., 1) = 1 <0.000010>
 1 10.606000 write(8, ""..., 1) = 1 <0.000010>
 1 10.612000 write(8, ""..., 1) = 1 <0.000010>
+9 10.620000 read(8, ""..., 64) = 2 <0.000010>
 1 10.644000 read(8, ""..., 64) = 2 <0.000010>
 1 10.700000 write(8, ""..., 1) = 1 <0.000010>
 1 10.743000 write(8, ""..., 1) = 1 <0.000010>
 1 10.744000 read(8, ""..., 64) = 2 <0.000010>
 `
-	c, err := readStrace(strings.NewReader(text), false, nil, map[string]bool{"7": true})
+	c, err := readStrace(strings.NewReader(text), false, nil, map[string]bool{"7": true}, map[string]string{"9": "9:"})
 	if err != nil {
 		t.Fatal(err)
 	}
