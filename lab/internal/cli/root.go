@@ -63,7 +63,7 @@ func (a App) root() *cobra.Command {
 		Long: `lab puts load on servers, says what slows programs down, and measures, on this
 machine, what reading and moving bytes costs with this library beside the best that
 the standard library and others do.`,
-		Example:           "  lab bench\n  lab load http://127.0.0.1:8080/\n  lab diagnose -- ./server",
+		Example:           "  lab bench",
 		Version:           buildVersion() + " " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors:     true,
