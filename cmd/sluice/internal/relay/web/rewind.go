@@ -105,7 +105,9 @@ func (w *Server) playRecorded(rw http.ResponseWriter, r *http.Request, info sess
 	ctx, cancel := context.WithCancelCause(context.Background())
 	v.cancel = cancel
 	client.Attach(v.figures, cancel)
-	w.Group.Run(v.conn, func(net.Conn) {
+	w.Group.Run(v.conn, func(conn net.Conn) {
+		w.conns.answering.state(conn, http.StateActive) // it may take nothing, too
+		defer w.conns.answering.state(conn, http.StateClosed)
 		stop := context.AfterFunc(w.Ctx, func() { cancel(session.ErrClosing) })
 		client.End(v.run(ctx, tags, at))
 		stop()

@@ -106,7 +106,11 @@ func (a *answering) endUntaken(now time.Time) (ended int) {
 	a.ended += int64(len(gone))
 	a.mu.Unlock()
 	for _, conn := range gone {
-		below(conn).Close() // that of TLS would wait for the client
+		conn = below(conn) // the Close of TLS would wait for the client
+		if c, ok := conn.(interface{ SetLinger(seconds int) error }); ok {
+			_ = c.SetLinger(0) // the kernel keeps nothing of the answer
+		}
+		conn.Close()
 	}
 	return len(gone)
 }

@@ -2,9 +2,11 @@ package web
 
 import (
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"syscall"
 	"testing"
 	"time"
 
@@ -40,7 +42,7 @@ func TestAnswersThatAreNotTakenAreEnded(t *testing.T) {
 			_, err = conn.Write(make([]byte, 1<<20)) // until the kernel takes no more
 		}
 	}
-	stuck, _ := pair(t)
+	stuck, silent := pair(t)
 	slow, reads := pair(t)
 	waits, _ := pair(t)
 	idle, _ := pair(t)
@@ -49,11 +51,12 @@ func TestAnswersThatAreNotTakenAreEnded(t *testing.T) {
 		a.state(conn, http.StateActive)
 	}
 	fill(stuck)
-	fill(slow)
 	fill(idle)
 	a.state(idle, http.StateIdle) // its answer has been sent as far as this server goes
-	now, p := time.Now(), make([]byte, 8<<20)
+	now, p := time.Now(), make([]byte, 64<<10)
+	reads.SetReadDeadline(now.Add(20 * time.Second))
 	for range 5 {
+		fill(slow) // what is read makes room for more, in a larger window, too
 		before, _, _ := session.Sent(slow)
 		for acked := before; acked == before; acked, _, _ = session.Sent(slow) {
 			if _, err := reads.Read(p); err != nil {
@@ -65,6 +68,10 @@ func TestAnswersThatAreNotTakenAreEnded(t *testing.T) {
 	}
 	if n := a.number(); n != 1 {
 		t.Errorf("%d answers are ended", n)
+	}
+	silent.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.Copy(io.Discard, silent); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the kernel kept the answer: %v", err)
 	}
 	for conn, open := range map[net.Conn]bool{stuck: false, slow: true, waits: true, idle: true} {
 		if got := conn.SetDeadline(time.Time{}) == nil; got != open {
