@@ -264,6 +264,21 @@ function latency() {
   return buffered.length ? Math.max(0, buffered.end(buffered.length - 1) - video.currentTime) : NaN;
 }
 
+// stuck reports that what comes over FLV is not shown: of the two tracks that the browser has been promised
+// one comes no more, or mpegts.js has lost its way.
+function stuck() {
+  return transport.value === "auto" && ["flv", "ws"].includes(way) && !past.from() && engine.statisticsInfo?.speed > 0;
+}
+
+// elsewhere goes on by HLS, in which silence is in the place of sound, or begins again; false where
+// that was in vain.
+function elsewhere() {
+  tried.add("flv").add("ws");
+  const other = wayFor("auto", config, stream, tried) || played;
+  if (other) connect();
+  return other;
+}
+
 // tick follows the video a few times a second.
 function tick() {
   const now = performance.now();
@@ -290,6 +305,7 @@ function tick() {
     say(stream?.state === "grace"
       ? "The publisher is gone for the moment. The picture goes on when they come back."
       : "No picture for some seconds.");
+    if (stuck() && elsewhere()) return;
   }
   if (played && !document.hidden) stall.look(wanted.name, now - moved.at, video, stream, Boolean(past.from()));
   // The server begins with what came since the last key frame, some seconds in one
