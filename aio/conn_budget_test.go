@@ -87,10 +87,11 @@ func TestEndOfConnsThatWaitForMemory(t *testing.T) {
 }
 
 // Connections that fill the budget with what they keep of half messages, and whose peers have sent
-// the rest, end by IdleTimeout: it holds for a wait for memory too.
+// the rest, end by IdleTimeout: it holds for a wait for memory too. Each is sent more than the
+// budget, so that none has read all of it and waits for the peer.
 func TestConnsThatWaitForEachOtherEnd(t *testing.T) {
 	for _, driver := range driversHere(t) {
-		const budget, conns, half = 64 << 10, 10, 20_000
+		const budget, conns, sent = 64 << 10, 10, 80_000
 		memory := mem.New(mem.Options{Name: "budget", Budget: budget, Leak: mem.LeakTrace})
 		sluicetest.NoLeaks(t, memory)
 		closed := make(closings, conns)
@@ -109,7 +110,7 @@ func TestConnsThatWaitForEachOtherEnd(t *testing.T) {
 		}
 		s := serveConns(t, h, aio.Server{Options: aio.Options{Driver: driver, Allocator: memory}})
 		for range conns {
-			if _, err := s.dial().Write(make([]byte, half)); err != nil {
+			if _, err := s.dial().Write(make([]byte, sent)); err != nil {
 				t.Fatal(err)
 			}
 		}
