@@ -85,8 +85,24 @@ func losing(t *testing.T, percent int) srtPath {
 }
 
 // What a viewer's reports say of its line is heard: pictures are left out for one that misses
-// half of the packets. Reports of whatever kind harm no other viewer.
+// half of the packets. Reports of whatever kind harm no other viewer. On a machine that stands
+// still pictures are left out for all: then it is tried again.
 func TestRTSPHearsOfLosses(t *testing.T) {
+	const tries = 3
+	for try := 1; ; try++ {
+		jumps := rtspJumpsByReports(t)
+		if jumps[0] == 0 && jumps[2] == 0 && jumps[3] == 0 {
+			return
+		}
+		if try == tries {
+			t.Fatalf("pictures are left out for others: %v", jumps)
+		}
+	}
+}
+
+// rtspJumpsByReports returns how often pictures were left out for each of four viewers, when they were
+// for the second, which reports losses. The first reports nothing.
+func rtspJumpsByReports(t *testing.T) (of [4]int64) {
 	s := startRelay(t, func(c *relayConfig) {
 		c.RTSP, c.RTSPUDP, c.times.Lag = "127.0.0.1:0", "127.0.0.1:0", 200*time.Millisecond
 	})
@@ -95,13 +111,7 @@ func TestRTSPHearsOfLosses(t *testing.T) {
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
 	tags := flvtest.Clip(t)
-	var list []*rtspViewer // the first reports nothing
-	jumps := func() (of [4]int64) {
-		for i, c := range s.viewers() {
-			of[i] = c.Figures().Jumps
-		}
-		return of
-	}
+	var list []*rtspViewer
 	late := time.Now().Add(relayWait)
 	rtcRound(t, p, tags, func() bool {
 		st, ok := s.host.Hub.Stream("live/s")
@@ -138,15 +148,16 @@ func TestRTSPHearsOfLosses(t *testing.T) {
 				_, _ = v.reports.WriteToUDPAddrPort(b, v.server)
 			}
 		}
-		if time.Now().After(late) {
-			t.Fatalf("no pictures are left out: %v", jumps())
+		for i, c := range s.viewers() {
+			of[i] = c.Figures().Jumps
 		}
-		return jumps()[1] == 0
+		if of[1] == 0 && time.Now().After(late) {
+			t.Fatalf("no pictures are left out: %v", of)
+		}
+		return of[1] == 0
 	})
-	if got := jumps(); got[0] > 0 || got[2] > 0 || got[3] > 0 {
-		t.Errorf("pictures are left out for others: %v", got)
-	}
 	p.Close()
+	return of
 }
 
 // report sends a report on pictures.
