@@ -48,11 +48,11 @@ func TestAQueueAcceptsWhatHasAPlace(t *testing.T) {
 	dial()
 	first := accept()
 	dial()
-	until(t, func() bool { return a.Stats().Waiting == 1 })
+	until(t, "one waits", func() bool { return a.Stats().Waiting == 1 })
 	first.Close()
 	second := accept()
 	third := dial()
-	until(t, func() bool { return a.Stats().Waiting == 1 })
+	until(t, "one waits", func() bool { return a.Stats().Waiting == 1 })
 	l.Close()
 	ended(third)
 	if conn, err := l.Accept(); err == nil {
@@ -69,11 +69,17 @@ func TestAQueueAcceptsWhatHasAPlace(t *testing.T) {
 	}
 }
 
-func until(t *testing.T, f func() bool) {
+// until waits until what holds; the limit is for what hangs.
+func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !f(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it takes too long")
+	limit, tick := time.NewTimer(2*time.Minute), time.NewTicker(time.Millisecond)
+	defer limit.Stop()
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-limit.C:
+			t.Fatal("never: ", what)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 )
@@ -26,16 +25,7 @@ func TestWhatTheControlGroupUses(t *testing.T) {
 			"groups/memory/c/memory.stat":           "inactive_file 1\nactive_file 1\ntotal_inactive_file 10485760\ntotal_active_file 0\n",
 		}, 128 * mib, 90 * mib, 0},
 	} {
-		dir := t.TempDir()
-		for name, text := range c.files {
-			name = filepath.Join(dir, name)
-			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
+		dir := laidOut(t, c.files)
 		g := tightest(filepath.Join(dir, "proc"), filepath.Join(dir, "groups"))
 		if used, sockets := g.used(); g.limit != c.limit || used != c.used || sockets != c.sockets {
 			t.Errorf("%s: %d bytes, %d of them for sockets, of %d", c.name, used, sockets, g.limit)

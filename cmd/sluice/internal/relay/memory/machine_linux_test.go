@@ -6,6 +6,22 @@ import (
 	"testing"
 )
 
+// laidOut returns a directory with these files.
+func laidOut(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
 func TestMachine(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -26,16 +42,7 @@ func TestMachine(t *testing.T) {
 			"proc/meminfo": "MemTotal: 4096 kB\n", "proc/self/cgroup": "0::/\n", "groups/memory.max": "9000000000\n",
 		}, 4 << 20},
 	} {
-		dir := t.TempDir()
-		for name, text := range c.files {
-			name = filepath.Join(dir, name)
-			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
+		dir := laidOut(t, c.files)
 		if got := machine(filepath.Join(dir, "proc"), filepath.Join(dir, "groups")); got != c.want {
 			t.Errorf("%s: %d bytes, want %d", c.name, got, c.want)
 		}
