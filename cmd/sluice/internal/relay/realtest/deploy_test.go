@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -227,6 +229,47 @@ func TestUnits(t *testing.T) {
 		p := start(t, nil, analyze, args...)
 		if code := p.wait(t, lengthened(20*time.Second)); code != 0 || args[0] == "verify" && p.stderr.String() != "" {
 			t.Errorf("systemd-analyze %q: exit code %d: %s%s", args, code, p.stdout.tail(3), p.stderr.tail(10))
+		}
+	}
+}
+
+// The unit allows the sockets that the relay opens: also those by which it learns the
+// machine's addresses, which are in the answer to an offer.
+func TestUnitAllowsTheSocketsInUse(t *testing.T) {
+	t.Parallel()
+	_, families, _ := strings.Cut(deployed(t, "sluice.service"), "\nRestrictAddressFamilies=")
+	families, _, _ = strings.Cut(families, "\n")
+	trace := filepath.Join(t.TempDir(), "trace")
+	s := serve(t, options{under: []string{tool(t, "strace"), "-D", "-f", "-qq", "-e", "trace=socket", "-o", trace}})
+	offer, err := os.ReadFile("../webrtc/testdata/offer.sdp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.Post("http://"+s.HTTP+"/live/s/whip", "application/sdp", strings.NewReader(strings.ReplaceAll(string(offer), "a=recvonly", "a=sendonly")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusCreated {
+		t.Fatalf("the offer is answered with %s", answer.Status)
+	}
+	calls, err := os.ReadFile(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(calls)) {
+		if _, family, ok := strings.Cut(line, " socket("); ok {
+			family, _, _ = strings.Cut(family, ",")
+			seen[family] = true
+		}
+	}
+	if !seen["AF_INET"] {
+		t.Fatalf("no call was seen: %.1000s", calls)
+	}
+	for family := range seen {
+		if !slices.Contains(strings.Fields(families), family) {
+			t.Errorf("the relay opens sockets of %s, the unit allows %s", family, families)
 		}
 	}
 }

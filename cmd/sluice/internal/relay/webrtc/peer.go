@@ -31,7 +31,8 @@ var (
 )
 
 // newPeer makes a session with the formats that were chosen. The caller sets connected
-// and ended, and then calls answer. An error matches session.ErrFull or ErrOffer.
+// and ended, and then calls answer. An error matches session.ErrFull or ErrOffer, or is this
+// machine's.
 func (s *Server) newPeer(info session.Info, chosen []offered, publishes bool) (*peer, error) {
 	place, err := s.pending.enter(info.IP(), s.Config())
 	if err != nil {
@@ -44,7 +45,7 @@ func (s *Server) newPeer(info session.Info, chosen []offered, publishes bool) (*
 	}
 	if p.pc, err = s.connection(chosen, publishes, &buffers{media: publishes, end: p.end}); err != nil {
 		place()
-		return nil, fmt.Errorf("%w: %w", ErrOffer, err)
+		return nil, err
 	}
 	return p, nil
 }
@@ -70,7 +71,7 @@ func (s *Server) connection(chosen []offered, publishes bool, received *buffers)
 		if publishes {
 			feedback = append(feedback, pion.RTCPFeedback{Type: pion.TypeRTCPFBTransportCC})
 			if err := media.RegisterHeaderExtension(pion.RTPHeaderExtensionCapability{URI: sdp.TransportCCURI}, kind); err != nil {
-				return nil, err
+				return nil, fmt.Errorf("%w: %w", ErrOffer, err)
 			}
 		}
 		channels := uint16(0)
@@ -88,7 +89,7 @@ func (s *Server) connection(chosen []offered, publishes bool, received *buffers)
 			}, kind)
 		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", ErrOffer, err)
 		}
 	}
 	if publishes {
