@@ -40,8 +40,6 @@ func Open(host *session.Host, feeds *rtpfeed.Feeds, o Options) (*Server, error) 
 	e := &s.settings
 	e.LoggerFactory = logs{host.Log}
 	e.SetLite(true)
-	e.SetICEUDPMux(s.ports.udp)
-	e.SetICETCPMux(s.ports.tcp)
 	e.SetNetworkTypes([]pion.NetworkType{pion.NetworkTypeUDP4, pion.NetworkTypeUDP6, pion.NetworkTypeTCP4, pion.NetworkTypeTCP6})
 	e.SetICEMulticastDNSMode(ice.MulticastDNSModeDisabled)
 	e.SetIncludeLoopbackCandidate(s.ports.loopback())

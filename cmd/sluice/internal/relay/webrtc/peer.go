@@ -100,6 +100,9 @@ func (s *Server) connection(chosen []offered, publishes bool, received *buffers)
 	settings := s.settings
 	settings.SetRemoteIPFilter(limitAddresses())
 	settings.BufferFactory = received.buffer
+	h := &handshake{}
+	settings.SetICEUDPMux(handshakeUDP{s.ports.udp, h, s.ports.loopback()})
+	settings.SetICETCPMux(handshakeTCP{s.ports.tcp, h})
 	api := pion.NewAPI(pion.WithMediaEngine(media), pion.WithInterceptorRegistry(chain), pion.WithSettingEngine(settings))
 	return api.NewPeerConnection(pion.Configuration{Certificates: s.certificates})
 }
