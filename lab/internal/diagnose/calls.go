@@ -141,7 +141,7 @@ var (
 	// What making and ending connections costs, with TLS.
 	isDialling = matching(`^net\.\(\*(Dialer|sysDialer|netFD)\)\.(DialContext|dialSerial|dialTCP|connect|Close)$|^crypto/tls\.\(\*Conn\)\.(HandshakeContext|handshakeContext|clientHandshake)$` +
 		`|^(__x64_|__arm64_)?(__)?sys_(connect|socket)$|^inet6?_(stream_connect|release)$|^sock_close$|^tcp_v[46]_connect$|^(__GI_+)?(__libc_)?connect$|^SSL_(connect|do_handshake)$`)
-	isOpening   = matching(`^os\.(OpenFile|Open|openFileNolog)$|^(__x64_|__arm64_)?sys_open(at2?)?$|^do_sys_open(at2)?$|^(__GI_+|__libc_)?(open(at)?(64)?|fopen(64)?)$`)
+	isOpening   = matching(`^os\.(OpenFile|Open|openFileNolog|L?[Ss]tat|l?statNolog)$|^(__x64_|__arm64_)?sys_(open(at2?)?|newfstatat|l?stat|statx|f?access(at2?)?)$|^do_sys_open(at2)?$|^(__GI_+|__libc_)?(open(at)?|fopen|l?stat|fstatat|access)(64)?$`)
 	isAccepting = matching(`^internal/poll\.\(\*FD\)\.Accept$|^(__x64_|__arm64_)?(__)?sys_accept4?$|^(__GI_+|__libc_)?accept4?$`)
 	isSyscall   = matching(`^syscall\.(Syscall6?|RawSyscall6?|rawSyscallNoError)$|^internal/runtime/syscall\b|^runtime/internal/syscall\b` +
 		`|^runtime\.(futex|epollwait|netpoll|write1|madvise)$|^(do_syscall_64|entry_SYSCALL_64_after_hwframe|invoke_syscall|el0_svc)$`)
@@ -172,6 +172,18 @@ var (
 	isTimer = matching(`^time\.(NewTimer|AfterFunc|After|NewTicker|newTimer|resetTimer|stopTimer)$|^time\.\(\*(Timer|Ticker)\)\.(Reset|Stop)$` +
 		`|^runtime\.\(\*timer\)\.(modify|stop|reset|maybeAdd|needsAdd)$|^runtime\.\(\*timers\)\.(addHeap|adjust|cleanHead|deleteMin|siftUp|siftDown)$` +
 		`|^(__x64_sys|__arm64_sys|do)_(timerfd_settime|timer_settime|setitimer)$|^(timerfd_settime|timer_settime|setitimer)$`)
+	// Goroutines that begin, end and hand values over.
+	isHandoff = matching(`^runtime\.(chansend|chanrecv|selectgo|newproc|goexit0)\d?$`)
+	isCgo     = oneOf("runtime.cgocall")
+	// The kernel gives memory to a program when that touches it, and takes it back.
+	isFaulting = matching(`^(asm_)?exc_page_fault$|^(do_)?page_fault$|^do_(user_addr_fault|page_fault|mem_abort)$|^(__x64_|__arm64_)?(__)?sys_(munmap|madvise|brk)$`)
+	// What compiles patterns and templates, of Go, the C library and PCRE.
+	isCompiling = matching(`^regexp\.(Must)?Compile(POSIX)?$|^regexp\.compile$|^(text|html)/template\.\(\*Template\)\.(Parse|parse|Funcs)|^text/template/parse\.Parse$` +
+		`|^(__)?re_compile_internal$|^regcomp$|^pcre2?_compile`)
+	// What goes by a format or by reflection.
+	isFormatting = matching(`^fmt\.|^encoding/(json|xml|gob)[./]|^_*(IO_)?(vf|vs|vsn|f|s|sn)?(printf|scanf)(_internal)?$|^__printf_buffer$`)
+	// Names of hosts are asked for.
+	isResolving = matching(`^net\.\(\*Resolver\)\.`)
 	// A timer that fires.
 	isFiring = oneOf("runtime.(*timer).unlockAndRun")
 	// A ticker that fires sends to a channel only if there is room, and the runtime's own locks
@@ -198,6 +210,10 @@ func through(frames []evidence.Frame, kind matcher) bool {
 		sent = sent || isSendFile(f.Func)
 	}
 	return false
+}
+
+func without(kind, unless matcher) func([]evidence.Frame) bool {
+	return func(frames []evidence.Frame) bool { return through(frames, kind) && !through(frames, unless) }
 }
 
 func passing(kind matcher) func([]evidence.Frame) bool {

@@ -32,6 +32,7 @@ var (
 	byWaits   = []string{evidence.ToolGoroutines, evidence.ToolTrace, evidence.ToolLocks, evidence.ToolStrace}
 	bySharing = []string{evidence.ToolSharing}
 	byGo      = []string{evidence.ToolGoroutines, evidence.ToolTrace}
+	byKernel  = []string{evidence.ToolPerfRecord}
 )
 
 // rules are all rules. Of two with one score the earlier stands first, so that
@@ -52,8 +53,14 @@ var rules = []rule{
 	{"connection-per-request", [][]string{byCPU, byCalls}, true, "", connectionPerRequest},
 	{"reopened-file", [][]string{byCPU, byCalls}, true, "", reopenedFile},
 	{"timers", [][]string{byCPU}, true, "", timers},
+	{"handoffs", [][]string{byCPU}, true, "go", handoffs},
+	{"cgo-calls", [][]string{byCPU}, true, "go", cgoCalls},
+	{"page-faults", [][]string{byKernel}, true, "", pageFaults},
+	{"compiled-again", [][]string{byCPU}, true, "", compiledAgain},
+	{"formatting", [][]string{byCPU}, true, "", formatting},
 	{"allocations", [][]string{byCPU}, true, "", allocations},
 	{"lock-contention", [][]string{byWaits}, false, "", lockContention},
+	{"name-lookups", [][]string{byGo}, false, "go", nameLookups},
 	{"goroutine-leak", [][]string{byGo}, false, "go", goroutineLeak},
 }
 

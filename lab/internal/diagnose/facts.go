@@ -122,13 +122,13 @@ func spots(p *evidence.Profile, pick func([]evidence.Frame) bool, at func([]evid
 }
 
 // where names the place in the user's own code below which most of the stacks lie that
-// pick picks, or what stands for it.
+// pick picks, or what stands for it: a function of the kernel's or of a runtime says nothing.
 func where(p *evidence.Profile, pick func([]evidence.Frame) bool, otherwise string) string {
 	list := spots(p, pick, ownOrInnermost)
-	if len(list) == 0 {
-		return otherwise
+	if own := slices.IndexFunc(list, func(s spot) bool { return s.frame.Own() }); own >= 0 {
+		return place(list[own].frame)
 	}
-	return place(list[max(0, slices.IndexFunc(list, func(s spot) bool { return s.frame.Own() }))].frame)
+	return otherwise
 }
 
 func ownOrInnermost(frames []evidence.Frame) evidence.Frame {

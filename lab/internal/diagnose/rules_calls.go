@@ -193,17 +193,17 @@ func connectionPerRequest(s *facts) (Finding, string) {
 	}, ""
 }
 
-// reopenedFile: a file is opened again and again.
+// reopenedFile: files are opened, or asked about by their names, again and again.
 func reopenedFile(s *facts) (Finding, string) {
 	c := s.Calls
 	if c == nil || c.Opened.Count < fewRepeats {
 		return Finding{}, ""
 	}
-	part := float64(c.Opened.Count) / float64(c.Opens)
+	part := float64(c.Reopened) / float64(max(1, c.Opens))
 	cpu := s.cpuIn(isOpening)
 	return Finding{
 		Tool: evidence.ToolStrace, Top: where(s.cpu, passing(isOpening), "open"), Share: part, Score: part * cpu * s.busy,
-		Clue: fmt.Sprintf("%s was opened %s times within %s; opening files took %s of the processor time", c.Opened.Name, units.Count(c.Opened.Count), units.Time(c.Took), units.Percent(cpu)),
+		Clue: fmt.Sprintf("%s was opened or asked about %s times within %s, and %s of such calls named what one had before; they took %s of the processor time", c.Opened.Name, units.Count(c.Opened.Count), units.Time(c.Took), units.Percent(part), units.Percent(cpu)),
 		Try:  "open it once and keep it (pread from its start, append to its end), or keep what is in it until it changes (inotify, its time)",
 	}, ""
 }

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
 	"github.com/sluice-go/sluice/lab/internal/units"
@@ -11,9 +12,12 @@ func collecting(frames []evidence.Frame) bool {
 	return through(frames, isGC) && !through(frames, isIdleGC)
 }
 
-// usualGarbage is the part of the processor time that common programs, compilers say, spend on
-// their memory.
-const usualGarbage = 0.25
+// usualPart is the part of the processor time that common programs, compilers say, spend on
+// their memory, or on texts.
+const usualPart = 0.25
+
+// aboveUsual is what a program gives back at most that can go down to the usual part.
+func aboveUsual(part float64) float64 { return (part - usualPart) / (1 - usualPart) }
 
 // allocations: much of the processor time goes into making garbage and taking
 // it away.
@@ -27,7 +31,7 @@ func allocations(s *facts) (Finding, string) {
 	}
 	f := Finding{
 		Tool: s.cpuTool, Share: malloc + gc, Top: where(s.cpu, passing(isMalloc), "malloc"),
-		Score: (malloc + gc - usualGarbage) / (1 - usualGarbage) * s.busy,
+		Score: aboveUsual(malloc+gc) * s.busy,
 		Try:   "use memory again: a buffer that the caller keeps, a pool, or views that the reader lends (sluice.BufReader's Next and View)",
 	}
 	f.Clue = fmt.Sprintf("allocating and freeing took %s of the processor time", units.Percent(malloc))
@@ -83,18 +87,64 @@ func caller(frames []evidence.Frame) evidence.Frame {
 
 // busySpin: a loop asks again and again instead of waiting.
 func busySpin(s *facts) (Finding, string) {
-	return s.spent(isAsking, isBriefly, "runtime.Gosched", "calls that ask whether there is something and do not wait",
+	return s.spent(without(isAsking, isBriefly), "runtime.Gosched", "calls that ask whether there is something and do not wait",
 		"wait for the event: a channel without default, a condition, a poller"), ""
 }
 
 // timers: timers are set and stopped all the time, for each message say.
 func timers(s *facts) (Finding, string) {
-	return s.spent(isTimer, isFiring, "timers", "setting and stopping timers",
+	return s.spent(without(isTimer, isFiring), "timers", "setting and stopping timers",
 		"write down when something came, and let a timer that fires look whether it is too long ago, and set itself again if not; one timer for many that need not be exact"), ""
 }
 
-func (s *facts) spent(in, unless matcher, top, what, try string) Finding {
-	pick := func(frames []evidence.Frame) bool { return through(frames, in) && !through(frames, unless) }
+// handoffs: goroutines are begun, or values handed over, with little to do for each.
+func handoffs(s *facts) (Finding, string) {
+	return s.spent(without(isHandoff, either(isAsking, isTimer)), "channels", "channels, and in starting and ending goroutines",
+		"hand over many at a time: a slice for each send, a range of the work for each goroutine; workers that stay"), ""
+}
+
+// cgoCalls: calls of C do so little that passing from Go to C and back costs more.
+func cgoCalls(s *facts) (Finding, string) {
+	passes := func(frames []evidence.Frame) bool {
+		return through(frames, isCgo) && strings.HasPrefix(frames[0].Func, "runtime.")
+	}
+	return s.spent(passes, "runtime.cgocall", "going from Go to C and back, and not in C",
+		"do more in each call: hand C an array or a buffer, with the loop over it there; write what is short in Go"), ""
+}
+
+// pageFaults: memory is given to the kernel and fetched from it all the time.
+func pageFaults(s *facts) (Finding, string) {
+	switch {
+	case s.Perf == nil || s.idle:
+		return Finding{}, ""
+	case s.UserOnly:
+		return Finding{}, "perf was not permitted to see the kernel: as root"
+	case samples(s.Perf) < fewSamples:
+		return Finding{}, fmt.Sprintf("only %s samples by perf: look for longer (--time)", units.Count(samples(s.Perf)))
+	}
+	kernel := *s
+	kernel.cpu, kernel.cpuTool = s.Perf, evidence.ToolPerfRecord
+	f := kernel.spent(passing(isFaulting), "page faults", "page faults and in giving memory back to the kernel",
+		"keep memory and use it again: buffers and mappings that stay; with glibc M_MMAP_THRESHOLD and M_TRIM_THRESHOLD; in Go a higher GOGC or GOMEMLIMIT; pread in place of a mapping")
+	f.Score = aboveUsual(f.Share) * s.busy
+	return f, ""
+}
+
+// compiledAgain: patterns and templates are compiled each time they are used.
+func compiledAgain(s *facts) (Finding, string) {
+	return s.spent(passing(isCompiling), "compiling", "compiling regular expressions and templates",
+		"compile once, in a variable of the package or a cache by pattern, and use it from all goroutines"), ""
+}
+
+// formatting: texts are made and read by functions that look at each value's type.
+func formatting(s *facts) (Finding, string) {
+	f := s.spent(without(isFormatting, isWrite), "printf", "formatting and parsing texts",
+		"in the hot path strconv.Append and plain appends in place of fmt; structs in place of map[string]any, or generated code, for JSON; log only at the level that is on")
+	f.Score = aboveUsual(f.Share) * s.busy
+	return f, ""
+}
+
+func (s *facts) spent(pick func([]evidence.Frame) bool, top, what, try string) Finding {
 	cpu := s.cpuShare(pick)
 	return Finding{
 		Tool: s.cpuTool, Share: cpu, Top: where(s.cpu, pick, top), Score: cpu * s.busy, Try: try,

@@ -162,7 +162,7 @@ func TestThePlaceIsTheProgramsOwnWhereThereIsOne(t *testing.T) {
 	if got := where(p, passing(isSyscall), "EAGAIN"); got != "main.poll" {
 		t.Errorf("in %s", got)
 	}
-	if got := where(profile(0.6, "do_syscall_64", "runtime.futex"), passing(isSyscall), "EAGAIN"); got != "do_syscall_64" {
+	if got := where(profile(0.6, "do_syscall_64", "runtime.futex"), passing(isSyscall), "EAGAIN"); got != "EAGAIN" {
 		t.Errorf("of the runtime alone, in %s", got)
 	}
 }
@@ -350,5 +350,45 @@ func TestThreadsThatSpinOrParkForALock(t *testing.T) {
 	e := &evidence.Evidence{Took: time.Second, CPUTime: 2 * time.Second, Tools: all(), Perf: free, Calls: &evidence.Calls{}, Sharing: &evidence.Sharing{}}
 	if f, found := First(first(Diagnose(e))); found {
 		t.Errorf("locks that are free: %+v", f)
+	}
+}
+
+func TestProcessorTimeWithAName(t *testing.T) {
+	for _, c := range []struct {
+		rule  string
+		stack []string
+	}{
+		{"handoffs", []string{"runtime.lock2", "runtime.chansend", "runtime.chansend1", "main.lex"}},
+		{"handoffs", []string{"runtime.newproc1", "runtime.newproc", "main.lex"}},
+		{"cgo-calls", []string{"runtime.exitsyscall", "runtime.cgocall", "main._Cfunc_add", "main.lex"}},
+		{"page-faults", []string{"clear_page_erms", "exc_page_fault", "asm_exc_page_fault", "main.lex"}},
+		{"page-faults", []string{"unmap_vmas", "__x64_sys_munmap", "do_syscall_64", "syscall.munmap", "main.lex"}},
+		{"compiled-again", []string{"runtime.mallocgc", "regexp/syntax.parse", "regexp.compile", "regexp.MustCompile", "main.lex"}},
+		{"formatting", []string{"reflect.Value.Field", "fmt.(*pp).printValue", "fmt.Fprintf", "main.lex"}},
+		{"formatting", []string{"encoding/json.(*decodeState).object", "encoding/json.Unmarshal", "main.lex"}},
+		{"formatting", []string{"__printf_buffer", "__vfprintf_internal", "fprintf", "main.lex"}},
+		{"", []string{"main.inC", "runtime.cgocall", "main._Cfunc_add", "main.lex"}},
+		{"", []string{"internal/poll.(*FD).Write", "net.(*conn).Write", "fmt.Fprintf", "main.lex"}},
+	} {
+		e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Go: "go1.26", Tools: all(), Perf: profile(0.7, c.stack...), Waits: &evidence.Waits{}, Calls: &evidence.Calls{}, Sharing: &evidence.Sharing{}}
+		if f, _ := First(first(Diagnose(e))); f.Rule != c.rule || c.rule != "" && f.Top != "main.lex" {
+			t.Errorf("%s: %+v", c.stack, f)
+		}
+	}
+	e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), Perf: profile(0.7, "main.lex"), UserOnly: true, Calls: &evidence.Calls{}, Sharing: &evidence.Sharing{}}
+	if _, open := Diagnose(e); len(open) != 1 || open[0].Rule != "page-faults" || !strings.Contains(open[0].Why, "not permitted") {
+		t.Errorf("without the kernel's part: %+v", open)
+	}
+}
+
+func TestGoroutinesThatWaitForNames(t *testing.T) {
+	asks := []evidence.Frame{{Func: "net.(*Resolver).exchange"}, {Func: "net.(*Resolver).tryOneName"}}
+	waits := &evidence.Waits{Took: time.Second, Samples: 100, Waiting: 12, First: 12, Last: 12, Places: []evidence.Place{
+		{Reason: evidence.ReasonNetwork, Mean: 8, Frames: asks},
+		{Reason: "select", Mean: 4, Frames: []evidence.Frame{{Func: "net.(*Resolver).lookupIPAddr"}, {Func: "net.(*Dialer).DialContext"}, {Func: "main.backend"}}},
+	}}
+	e := &evidence.Evidence{Took: time.Second, Go: "go1.26", Tools: all(), Waits: waits}
+	if f, found := First(first(Diagnose(e))); !found || f.Rule != "name-lookups" || f.Top != "main.backend" || !strings.HasPrefix(f.Clue, "4.0 goroutines") {
+		t.Errorf("%+v", f)
 	}
 }

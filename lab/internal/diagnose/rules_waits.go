@@ -204,6 +204,28 @@ func locked(list []*queue, score func(*queue) float64) Finding {
 	return f
 }
 
+// nameLookups: goroutines wait until the names of hosts are found.
+func nameLookups(s *facts) (Finding, string) {
+	if s.Waits == nil {
+		return Finding{}, ""
+	}
+	q := queue{working: max(1, s.Waits.Running+s.Waits.Runnable)}
+	for _, p := range s.Waits.Places {
+		own, known := evidence.Own(p.Frames)
+		if !through(p.Frames, isResolving) || !known && p.Reason == evidence.ReasonNetwork {
+			continue // of the goroutines that ask for one of them
+		}
+		if q.waiting += p.Mean; q.top == "" {
+			q.top = place(own)
+		}
+	}
+	return Finding{
+		Tool: evidence.ToolGoroutines, Top: q.top, Share: q.blocked(), Score: q.blocked(),
+		Clue: fmt.Sprintf("%.1f goroutines waited for the address of a host at any time", q.waiting),
+		Try:  "keep connections, or addresses for some seconds; a resolver that is near and answers, a short timeout in resolv.conf; names that end in a dot, so that no search list is tried",
+	}, ""
+}
+
 // leaking is how many goroutines a second have to be added.
 const leaking = 10
 

@@ -19,11 +19,13 @@ type Evidence struct {
 	Mutex *Profile `json:"mutex,omitempty"` // nanoseconds that others waited, at the unlock
 	Block *Profile `json:"block,omitempty"` // nanoseconds waited
 
-	Waits   *Waits   `json:"waits,omitempty"`
-	Calls   *Calls   `json:"calls,omitempty"`
-	Perf    *Profile `json:"perf,omitempty"` // of perf record, with the kernel's frames
-	Sharing *Sharing `json:"sharing,omitempty"`
-	Quota   *Quota   `json:"quota,omitempty"` // nil where its control groups were not stopped
+	Waits *Waits   `json:"waits,omitempty"`
+	Calls *Calls   `json:"calls,omitempty"`
+	Perf  *Profile `json:"perf,omitempty"` // of perf record, with the kernel's frames
+	// UserOnly says that those are not in it, since perf was not permitted to see them.
+	UserOnly bool     `json:"user_only,omitempty"`
+	Sharing  *Sharing `json:"sharing,omitempty"`
+	Quota    *Quota   `json:"quota,omitempty"` // nil where its control groups were not stopped
 }
 
 // The tools, as Tool.Name calls them, in the order in which they are used.
@@ -166,9 +168,11 @@ type Calls struct {
 	// connections had.
 	Dialled  Repeated `json:"dialled,omitzero"`
 	Requests int64    `json:"requests,omitempty"`
-	// Opened is the file that was opened most often, of all Opens.
-	Opened Repeated `json:"opened,omitzero"`
-	Opens  int64    `json:"opens,omitempty"`
+	// Opened is the file that one process opened, or asked about by its name, most often. Reopened of all Opens were
+	// of one that it had before.
+	Opened   Repeated `json:"opened,omitzero"`
+	Opens    int64    `json:"opens,omitempty"`
+	Reopened int64    `json:"reopened,omitempty"`
 }
 
 // A Call is one system call of those that were seen.

@@ -211,6 +211,7 @@ func (g *gatherer) tool(ctx context.Context, name string, pid, leader int) (note
 		return "", err
 	case ToolPerfRecord:
 		e.Perf, err = perfRecordOf(ctx, pid, leader, g.dir, g.each, e.Go != "")
+		e.UserOnly = errors.Is(err, errNoKernel)
 		return "", err
 	case ToolStrace:
 		e.Calls, err = straceOf(ctx, pid, leader, g.dir, g.each, e.Go != "")

@@ -65,18 +65,21 @@ func (d *dialogue) held(ended float64) time.Duration {
 	}
 }
 
+// A file is one that a process has opened, or asked about by its name.
+type file struct{ process, path string }
+
 // repeats follows descriptors: dialogues on them, and what they are made for.
 type repeats struct {
 	process     string // whose descriptors a call names: see processesOf
 	descriptors map[string]*descriptor
 	dialled     map[string]int64
-	opened      map[string]int64
+	opened      map[file]int64
 	sum         struct{ replies, delayed, requests, opens int64 }
 	waited      time.Duration
 }
 
 func newRepeats(prompt map[string]bool) repeats {
-	r := repeats{descriptors: make(map[string]*descriptor), dialled: make(map[string]int64), opened: make(map[string]int64)}
+	r := repeats{descriptors: make(map[string]*descriptor), dialled: make(map[string]int64), opened: make(map[file]int64)}
 	for number, is := range prompt {
 		r.of(number).prompt = is
 	}
@@ -128,12 +131,12 @@ func (r *repeats) call(name, args, result, after string, moved int64, began, end
 				count(r.dialled, net.JoinHostPort(at[2], at[1]))
 			}
 		}
-	case "open", "openat":
+	case "open", "openat", "stat", "lstat", "newfstatat", "statx", "access", "faccessat", "faccessat2":
 		path := strings.Trim(texts.FindString(args), `"`)
 		// A name within a directory that is open may be one in any.
-		if near := strings.HasPrefix(path, "/") || name == "open" || number == "AT_FDCWD"; near && moved >= 0 && !strings.Contains(path, ".so") {
+		if near := strings.HasPrefix(path, "/") || strings.HasPrefix(number, `"`) || number == "AT_FDCWD"; near && moved >= 0 && !strings.Contains(path, ".so") {
 			r.sum.opens++
-			count(r.opened, strings.Clone(path))
+			count(r.opened, file{r.process, strings.Clone(path)})
 		}
 	default:
 		if moved > 0 && askedOf(name, args) >= 0 {
@@ -166,7 +169,12 @@ func (r *repeats) move(d *descriptor, way string, moved int64, began, ended floa
 func (r *repeats) into(c *Calls) {
 	c.Replies, c.Delayed, c.DelayedTime = r.sum.replies, r.sum.delayed, r.waited
 	c.Dialled, c.Requests = most(r.dialled), r.sum.requests
-	c.Opened, c.Opens = most(r.opened), r.sum.opens
+	paths := map[string]int64{}
+	for f, n := range r.opened {
+		paths[f.path] = max(paths[f.path], n)
+		c.Reopened += n - 1
+	}
+	c.Opened, c.Opens = most(paths), r.sum.opens
 }
 
 func most(names map[string]int64) (top Repeated) {

@@ -109,7 +109,7 @@ func Own(frames []Frame) (f Frame, ok bool) {
 }
 
 // Own reports whether a function is of the program or of a library outside the
-// standard ones and golang.org/x. Of Go the path of its package says it. Functions of other
+// standard ones and golang.org/x, and not made by cgo. Of Go the path of its package says it. Functions of other
 // languages are marked when they are read (Native).
 func (f Frame) Own() bool {
 	if f.Native {
@@ -118,7 +118,7 @@ func (f Frame) Own() bool {
 	pkg := packageOf(f.Func)
 	first, _, below := strings.Cut(pkg, "/")
 	switch {
-	case pkg == "" || standard[first] || strings.HasPrefix(pkg, "golang.org/x/"):
+	case pkg == "" || standard[first] || strings.HasPrefix(pkg, "golang.org/x/") || strings.HasPrefix(f.Func[len(pkg):], "._C"):
 		return false
 	case first == "main" || strings.Contains(first, "."):
 		return true

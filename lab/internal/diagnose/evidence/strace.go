@@ -63,7 +63,10 @@ type callTally struct {
 // descriptors with which its poller is woken, and prompt those on which no write is held back. processes is
 // what processesOf returns.
 func readStrace(r io.Reader, goProgram bool, eventfds map[int]bool, prompt map[string]bool, processes map[string]string) (*Calls, error) {
-	s := &straceReader{goProgram: goProgram, eventfds: eventfds, processes: processes, calls: make(map[string]*callTally), unfinished: make(map[string]begun), threads: make(map[string]*threadTally), repeats: newRepeats(prompt)}
+	s := &straceReader{goProgram: goProgram, eventfds: eventfds, processes: maps.Clone(processes), calls: make(map[string]*callTally), unfinished: make(map[string]begun), threads: make(map[string]*threadTally), repeats: newRepeats(prompt)}
+	if s.processes == nil {
+		s.processes = map[string]string{}
+	}
 	_, err := eachLine(r, "strace", maxStrace, s.line)
 	if err == nil && s.lines == 0 && s.foreign > 0 {
 		return nil, errors.New("not one line is strace's")
@@ -126,6 +129,9 @@ func (s *straceReader) line(line string) {
 	}
 	if call := straceCall.FindStringSubmatch(rest); call != nil {
 		s.lines++
+		if call[1] == "execve" && call[3] == "0" { // what opened files before is another program
+			s.processes[strings.Clone(thread)] = strings.Clone(thread) + ":"
+		}
 		s.repeats.process = s.processes[thread]
 		s.call(thread, call[1], call[2], call[3], call[4], call[5])
 		if moved, err := strconv.ParseInt(call[3], 0, 64); err == nil {

@@ -245,6 +245,10 @@ func TestStraceOfWhatIsRepeated(t *testing.T) {
 1 10.500400 openat(6, "name", O_RDONLY) = 5 <0.000010>
 1 10.500500 openat(AT_FDCWD, "/lib/libc.so.6", O_RDONLY|O_CLOEXEC) = 5 <0.000010>
 1 10.500600 openat(AT_FDCWD, "/none", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) <0.000010>
+1 10.500700 newfstatat(AT_FDCWD, "/etc/x, y", {st_mode=S_IFREG|0644, st_size=4, ...}, 0) = 0 <0.000010>
+1 10.500800 newfstatat(5, "", {st_mode=S_IFREG|0644, st_size=4, ...}, AT_EMPTY_PATH) = 0 <0.000010>
+12 10.500900 execve("/bin/cat", ["cat"], 0x7ffd1 /* 9 vars */) = 0 <0.000010>
+12 10.501000 openat(AT_FDCWD, "/etc/x, y", O_RDONLY) = 3 <0.000010>
 1 10.600000 write(8, ""..., 1) = 1 <0.000010>
 1 10.606000 write(8, ""..., 1) = 1 <0.000010>
 1 10.612000 write(8, ""..., 1) = 1 <0.000010>
@@ -264,7 +268,7 @@ func TestStraceOfWhatIsRepeated(t *testing.T) {
 	if (c.Dialled != Repeated{"[::1]:6379", 2}) || c.Requests != 7 {
 		t.Errorf("%+v with %d writes", c.Dialled, c.Requests)
 	}
-	if (c.Opened != Repeated{"/etc/x, y", 2}) || c.Opens != 2 {
-		t.Errorf("%+v of %d", c.Opened, c.Opens)
+	if (c.Opened != Repeated{"/etc/x, y", 3}) || c.Opens != 4 || c.Reopened != 2 {
+		t.Errorf("%+v of %d, %d again", c.Opened, c.Opens, c.Reopened)
 	}
 }

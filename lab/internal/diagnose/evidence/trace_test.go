@@ -87,22 +87,26 @@ func TestTheHolderOfALock(t *testing.T) {
 	locked := stackOf("main.save", "main.handle")
 	inIO := stackOf("internal/poll.(*FD).Fsync", "main.save", "main.handle")
 	elsewhere := stackOf("internal/poll.(*FD).Read", "main.load", "main.handle")
+	working := at(goRunning, "", nil)
 	for name, c := range map[string]struct {
 		now  []moment
 		want float64
 	}{
 		"in I/O":                {[]moment{at(goWaiting, "sync.Mutex.Lock", locked), at(goSyscall, ReasonSyscall, inIO)}, 1},
-		"computes":              {[]moment{at(goWaiting, "sync.Mutex.Lock", locked), at(goRunning, "", nil)}, 0},
-		"I/O of the caller":     {[]moment{at(goWaiting, "sync.Mutex.Lock", locked), at(goWaiting, ReasonNetwork, stackOf("net.read", "main.handle"))}, 0},
-		"of a caller's caller":  {[]moment{at(goWaiting, "sync.Mutex.Lock", locked), at(goWaiting, ReasonNetwork, stackOf("net.read", "main.handle", "main.serve"))}, 0},
-		"I/O of others":         {[]moment{at(goWaiting, "sync.Mutex.Lock", locked), at(goWaiting, ReasonNetwork, elsewhere)}, 0},
-		"two at once hold none": {[]moment{at(goWaiting, "sync.Mutex.Lock", locked), at(goSyscall, ReasonSyscall, inIO), at(goSyscall, ReasonSyscall, inIO)}, 0},
+		"computes":              {[]moment{at(goWaiting, "sync.Mutex.Lock", locked), working}, 0},
+		"I/O of the caller":     {[]moment{working, at(goWaiting, "sync.Mutex.Lock", locked), at(goWaiting, ReasonNetwork, stackOf("net.read", "main.handle"))}, 0},
+		"of a caller's caller":  {[]moment{working, at(goWaiting, "sync.Mutex.Lock", locked), at(goWaiting, ReasonNetwork, stackOf("net.read", "main.handle", "main.serve"))}, 0},
+		"I/O of others":         {[]moment{working, at(goWaiting, "sync.Mutex.Lock", locked), at(goWaiting, ReasonNetwork, elsewhere)}, 0},
+		"two at once hold none": {[]moment{working, at(goWaiting, "sync.Mutex.Lock", locked), at(goSyscall, ReasonSyscall, inIO), at(goSyscall, ReasonSyscall, inIO)}, 0},
+		"readers asleep":        {[]moment{at(goWaiting, "sync.RWMutex.Lock", locked), at(goWaiting, ReasonSleep, elsewhere), at(goWaiting, ReasonSleep, elsewhere)}, 1},
 		"a pool that waits":     {[]moment{at(goWaiting, "chan receive", stackOf("main.worker")), at(goWaiting, ReasonNetwork, stackOf("net.read", "main.worker"))}, 0},
 		"a channel as the lock": {[]moment{at(goWaiting, "chan send", locked), at(goSyscall, ReasonSyscall, inIO)}, 1},
 	} {
 		w := newWaitSet()
 		w.add(all(c.now...))
-		i := slices.IndexFunc(w.sum(1).Places, func(p Place) bool { return p.Reason != ReasonSyscall && p.Reason != ReasonNetwork })
+		i := slices.IndexFunc(w.sum(1).Places, func(p Place) bool {
+			return p.Reason != ReasonSyscall && p.Reason != ReasonNetwork && p.Reason != ReasonSleep
+		})
 		if got := w.sum(1).Places[i].WhileIO; got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}

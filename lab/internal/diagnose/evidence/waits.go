@@ -76,7 +76,7 @@ type placeTally struct {
 	here     int // at the moment
 	shrank   bool
 	withWait int // moments in which goroutines waited here
-	alone    int // those in which one other was in I/O
+	alone    int // those in which one other was in I/O, or none worked: then the holder of a lock does not
 }
 
 func newWaitSet() *waitSet {
@@ -85,13 +85,14 @@ func newWaitSet() *waitSet {
 
 // add takes what all goroutines do at one moment. Frames are kept.
 func (w *waitSet) add(now crowd) {
-	total := 0
+	total, works := 0, false
 	w.waits.Samples++
 	for _, p := range w.places {
 		p.here = 0
 	}
 	for _, m := range now {
 		total += m.count
+		works = works || m.state == goRunning || m.state == goRunnable
 		sum := [...]*float64{goRunning: &w.waits.Running, goRunnable: &w.waits.Runnable, goSyscall: &w.waits.Syscall, goWaiting: &w.waits.Waiting}[m.state]
 		*sum += float64(m.count)
 		if m.state == goSyscall || m.state == goWaiting {
@@ -109,7 +110,7 @@ func (w *waitSet) add(now crowd) {
 		}
 		if p.here > 0 && len(p.Frames) > 0 && p.Reason != ReasonNetwork && p.Reason != ReasonSleep && p.Reason != ReasonSyscall {
 			p.withWait++
-			if w.inIO(&p.Place, now) == 1 {
+			if w.inIO(&p.Place, now) == 1 || !works && LocksGoroutines(p.Reason) {
 				p.alone++
 			}
 		}
