@@ -89,6 +89,73 @@ func TestWriteManyToConns(t *testing.T) {
 	})
 }
 
+// heldOpen is a listener of connections whose Close waits for the channel.
+type heldOpen struct {
+	net.Listener
+	until chan struct{}
+}
+
+func (l heldOpen) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &heldConn{c, l.until}, nil
+}
+
+type heldConn struct {
+	net.Conn
+	until chan struct{}
+}
+
+func (c *heldConn) Close() error {
+	<-c.until
+	return c.Conn.Close()
+}
+
+// A connection that was closed for its queue says so, also when more is written to it
+// before what was pending has ended.
+func TestTheReasonIsTheFullQueueAlsoWhenMoreIsWritten(t *testing.T) {
+	for _, slow := range []aio.SlowPolicy{aio.SlowQueue, aio.SlowClose} {
+		opened := make(chan *aio.Conn[int], 1)
+		closed := make(closings, 1)
+		h := &aio.ConnHandler[int]{
+			Open:   func(c *aio.Conn[int]) error { opened <- c; return nil },
+			Data:   func(*aio.Conn[int], []byte) error { return nil },
+			Closed: func(_ *aio.Conn[int], reason error) { closed <- reason },
+		}
+		until := make(chan struct{})
+		s := serveConns(t, h, aio.Server{Options: aio.Options{
+			Driver: aio.Std, QueueLimit: 1 << 20, QueuePolicy: aio.QueueClose,
+		}}, heldOpen{listenOn(t, 1)[0], until})
+		client := s.dial()
+		defer client.Close()
+		c := <-opened
+		if _, err := c.Write(make([]byte, 32<<20)); err != nil {
+			t.Fatal(err)
+		}
+		for want := (aio.Spread{Closed: 1}); ; want = (aio.Spread{Failed: 1}) {
+			if got := h.WriteMany([]*aio.Conn[int]{c}, s.memory.Get(2<<20), slow); got != want {
+				t.Errorf("%d: %+v, want %+v", slow, got, want)
+			}
+			if want.Failed > 0 {
+				break
+			}
+		}
+		// Close still waits: only the second WriteMany can have completed.
+		passed := make(chan struct{})
+		if err := c.Do(func() { close(passed) }); err != nil {
+			t.Fatal(err)
+		}
+		<-passed
+		close(until)
+		if err := closed.wait(t); !errors.Is(err, aio.ErrQueueFull) {
+			t.Errorf("%d: the reason is %v", slow, err)
+		}
+		s.end()
+	}
+}
+
 // pair is the state of a gateway's connections.
 type pair struct{ other *aio.Conn[pair] }
 

@@ -37,12 +37,27 @@ func (d *Driver) WriteMany(ctx any, conns []net.Conn, b *mem.Buf, slow op.Slow) 
 			spread.Skipped++
 		default:
 			spread.Failed++
+			if d.overflowed(conn) {
+				// What was pending may complete after this, which is the same end.
+				err = op.ErrQueueFull
+			}
 			if err = d.completeRefused(conn, &op.Request{Kind: op.WriteBuf, Ctx: ctx}, err); err != nil {
 				return spread, err
 			}
 		}
 	}
 	return spread, nil
+}
+
+// overflowed reports whether conn is being closed because of its queue.
+func (d *Driver) overflowed(conn net.Conn) bool {
+	if identifiable(conn) != nil {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.table.conns[conn]
+	return c != nil && c.ending == op.ErrQueueFull
 }
 
 // lags reports whether conn has not yet taken what was written to it before, and closes
