@@ -8,6 +8,6 @@
 // It is meant for servers of any make. Only loopback and private addresses are
 // tried unless Options.Own is set.
 //
-// The bytes that the cases send are the package's own. A Runner is used by one
-// goroutine; it runs cases in several.
+// The bytes that the cases send are the package's own. Run may be called by many
+// goroutines at once; each call runs cases in several.
 package abuse

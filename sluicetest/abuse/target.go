@@ -67,7 +67,7 @@ func (t target) pinned(ctx context.Context, own bool) (target, error) {
 	}
 	for _, a := range addrs {
 		if !own && !private(a.Unmap()) {
-			return t, fmt.Errorf("%w: %s is %v; only loopback, private and link-local addresses are tried unless the server is said to be one's own", ErrAddress, host, a.Unmap())
+			return t, fmt.Errorf("%w: %s is at %v; only loopback, private and link-local addresses are tried unless the server is said to be your own", ErrAddress, host, a.Unmap())
 		}
 	}
 	t.address = net.JoinHostPort(addrs[0].Unmap().String(), port)

@@ -84,7 +84,7 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 		{"load ://", "port of 1 to 65535"},
 		{"matrix rate-network --layers -1ms", "jitter of -1ms is not within 0s and 10s"},
 		{"matrix rate-network --layers 100h", "jitter of 100h"},
-		{"matrix rate-network --columns 5", "latency: \"5\" is none, such as 1ms"},
+		{"matrix rate-network --columns 5", "latency: \"5\" is not one, such as 1ms"},
 		{"matrix rate-network --target unix:x", "lab: matrix: a network is simulated"},
 		{"matrix size-conns --columns -1", "connections: -1 is not within 1 and 65536"},
 		{"matrix size-conns --target 127.0.0.1:1 --pid 0", "--pid 0"},

@@ -342,7 +342,7 @@ func (s *scale) parse(text string) (float64, error) {
 	}
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%s: %q is none, such as %s", s.name, text, s.label(s.all[1]))
+		return 0, fmt.Errorf("%s: %q is not one, such as %s", s.name, text, s.label(s.all[1]))
 	case !(v >= s.from && v <= s.to):
 		return 0, fmt.Errorf("%s: %s is not within %s and %s", s.name, text, s.label(s.from), s.label(s.to))
 	case s.unit != "requests/s" && v != math.Trunc(v):

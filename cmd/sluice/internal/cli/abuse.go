@@ -103,19 +103,21 @@ func (a App) runAbuse(address string, o abuse.Options, jsonFile, xmlFile string)
 	o.Progress = progress(a.Stderr, len(cases))
 	report, err := abuse.Run(ctx, address, o)
 	if err != nil {
-		if errors.Is(err, abuse.ErrTarget) || errors.Is(err, abuse.ErrAddress) {
+		if errors.Is(err, abuse.ErrAddress) {
+			return fmt.Errorf("%w: --i-own-this-server", err)
+		}
+		if errors.Is(err, abuse.ErrTarget) {
 			return err
 		}
-		return fail(err)
-	}
-	if err := errors.Join(writeReport(a.Stdout, jsonFile, report.WriteJSON), writeReport(a.Stdout, xmlFile, report.WriteJUnit)); err != nil {
 		return fail(err)
 	}
 	out := a.Stdout
 	if jsonFile == "-" || xmlFile == "-" {
 		out = a.Stderr
 	}
-	if err := report.WriteText(out); err != nil {
+	// All are tried: what took minutes is not lost because one file cannot be written.
+	err = errors.Join(report.WriteText(out), writeReport(a.Stdout, jsonFile, report.WriteJSON), writeReport(a.Stdout, xmlFile, report.WriteJUnit))
+	if err != nil {
 		return fail(err)
 	}
 	switch {

@@ -27,8 +27,19 @@ func (a App) Main(args []string) int {
 			return code
 		}
 	}
-	fmt.Fprintf(a.Stderr, "sluice: %s\n", strings.Join(strings.Fields(text), " "))
+	fmt.Fprintf(a.Stderr, "sluice: %s\n", inOneLine(text))
 	return code
+}
+
+// inOneLine joins the lines of a text, as of an error that has several.
+func inOneLine(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if words := strings.Fields(line); len(words) > 0 {
+			lines = append(lines, strings.Join(words, " "))
+		}
+	}
+	return strings.Join(lines, "; ")
 }
 
 func (a App) root() *cobra.Command {

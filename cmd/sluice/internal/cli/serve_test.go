@@ -426,7 +426,7 @@ func TestServeWithWrongSettings(t *testing.T) {
 		{[]string{"--config", filepath.Join(dir, "none.yaml")}, ExitUsage, "none.yaml"},
 		{[]string{"--https", ":0", "--cert", "none", "--key", "none"}, ExitUsage, "certificate"},
 		{[]string{"--record", filepath.Join(file, "below")}, ExitUsage, "record"},
-		{[]string{"--push", "live/*=rtmp://host"}, ExitUsage, "--push: push: "},
+		{[]string{"--push", "live/*=rtmp://host"}, ExitUsage, "--push: not a target"},
 	} {
 		p, exit := run(t, append([]string{"serve"}, c.args...)...)
 		stderr := p.stderr.String()

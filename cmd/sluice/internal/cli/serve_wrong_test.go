@@ -55,10 +55,10 @@ func TestServeSaysWhatIsWrongWithEverySetting(t *testing.T) {
 		{"--merge 1s", []string{"1s", "0s to 350ms"}},
 		{"--merge-adapt=maybe", []string{"maybe", "true nor false"}},
 		{"--gop=maybe", []string{"maybe", "true nor false"}},
-		{"--gop-bytes 1", []string{"1", "65536 to"}},
+		{"--gop-bytes 1", []string{"1", "64KiB to 1GiB"}},
 		{"--gop-frames 1", []string{"1", "16 to"}},
 		{"--gop-time 1h", []string{"1h", "100ms to 10m0s"}},
-		{"--max-frame 1KiB", []string{"1KiB", "65536 to 16777215"}},
+		{"--max-frame 1KiB", []string{"1KiB", "64KiB to 16777215"}},
 		{"--grace 1h", []string{"1h", "10m0s"}},
 		{"--takeover ask", []string{"ask", "refuse, replace, standby"}},
 		{"--takeover-after 1ns", []string{"1ns", "100ms to 10m0s"}},
@@ -66,7 +66,7 @@ func TestServeSaysWhatIsWrongWithEverySetting(t *testing.T) {
 		{"--hls-segment 1ms", []string{"1ms", "500ms to 10s"}},
 		{"--hls-part 1ms", []string{"1ms", "100ms to 5s"}},
 		{"--hls-segments 1", []string{"3 to 100"}},
-		{"--hls-bytes 1", []string{"1048576 to"}},
+		{"--hls-bytes 1", []string{"1MiB to"}},
 		{"--hls-group live/a", []string{"live/a", "APP/*"}},
 		{"--protect all", []string{"all", "publish, play"}},
 		{"--protect publish", []string{"SLUICE_TOKEN_SECRET"}},
@@ -82,7 +82,7 @@ func TestServeSaysWhatIsWrongWithEverySetting(t *testing.T) {
 		{"--max-streams -1", []string{"-1", "0 to"}},
 		{"--max-streams-per-address -1", []string{"-1", "0 to"}},
 		{"--publish-timeout 1s", []string{"1s", "2s to 1h0m0s"}},
-		{"--min-publish-rate 2MiB", []string{"2MiB", "1048576"}},
+		{"--min-publish-rate 2MiB", []string{"2MiB", "1MiB"}},
 		{"--max-handshakes 0", []string{"0", "1 to"}},
 		{"--max-handshakes-per-address 0", []string{"0", "1 to"}},
 		{"--max-viewers -1", []string{"-1", "0 to"}},
@@ -122,7 +122,7 @@ func TestServeSaysWhatIsWrongWithEverySetting(t *testing.T) {
 		{"--cluster-drain 1h", []string{"1h", "10m0s"}},
 		{"--event-hook a", []string{"a", "http://"}},
 		{"--event-spool " + file + " --event-hook http://127.0.0.1:9", []string{file, "not a directory"}},
-		{"--event-spool-size 1", []string{"1", "1048576"}},
+		{"--event-spool-size 1", []string{"1", "1MiB"}},
 		{"--pprof :1", []string{":1", "loopback"}},
 		{"--log-level loud", []string{"loud", "debug, info, warn, error"}},
 		{"--log-format xml", []string{"xml", "text, json"}},
@@ -153,6 +153,9 @@ func TestServeSaysWhatIsWrongWithEverySetting(t *testing.T) {
 			if !strings.Contains(stderr, says) {
 				t.Errorf("%s: %q does not say %q", c.args, stderr, says)
 			}
+		}
+		if twice := "--" + setting + ": " + setting + ":"; strings.Contains(stderr, twice) {
+			t.Errorf("%s: %q says its name twice", c.args, stderr)
 		}
 		if strings.Contains(stderr, "hunter2") {
 			t.Errorf("%s: %q shows a secret", c.args, stderr)

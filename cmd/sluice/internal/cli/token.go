@@ -81,7 +81,7 @@ func (f *tokenFlags) check(args []string) (action access.Action, stream string, 
 		return "", "", fmt.Errorf("token: want one stream, such as live/cam1, got %q", args)
 	}
 	if f.publish == f.play {
-		return "", "", errors.New("token: one of --publish and --play is needed")
+		return "", "", errors.New("token: exactly one of --publish and --play is needed")
 	}
 	action = access.Play
 	if f.publish {

@@ -33,7 +33,7 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 		{"doctor who", "who"},
 		{"abuse", "one address"},
 		{"abuse ftp://127.0.0.1/live", "ftp"},
-		{"abuse rtmp://192.0.2.1/live", "not a private address"},
+		{"abuse rtmp://192.0.2.1/live", "--i-own-this-server"},
 		{"abuse --run ( rtmp://127.0.0.1/live", "--run"},
 		{"serve nowhere", "nowhere"},
 		{"token", "one stream"},

@@ -54,7 +54,7 @@ func (f *File) check(path string) error {
 	case !info.Mode().IsRegular() && info.Mode()&(fs.ModeDevice|fs.ModeCharDevice) != fs.ModeDevice:
 		return fmt.Errorf("it is neither a file nor a block device")
 	case f.writes() && !f.Overwrite:
-		return fmt.Errorf("it exists: writing would destroy what is in it, which has to be allowed (overwrite)")
+		return fmt.Errorf("it exists, and writing destroys what is in it: --overwrite allows that")
 	}
 	return nil
 }

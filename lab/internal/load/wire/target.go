@@ -156,17 +156,17 @@ func (t *Target) checkOptions() error {
 	web := t.Is("http", "https")
 	switch {
 	case o.File != nil && !t.Is("file"):
-		return errors.New("it is not a file, which the pattern is for")
+		return errors.New("it is not a file: --pattern, --file-size, --fsync, --direct and --overwrite are not for it")
 	case o.HTTP != nil && !web && !t.Is("ws", "wss"):
-		return errors.New("it is not HTTP, which the method, headers and body are for")
+		return errors.New("it is not HTTP: --method, --header, --body and --http2 are not for it")
 	case o.HTTP != nil && !web && (o.HTTP.Method != "" || o.HTTP.Body != nil || o.HTTP.Two):
 		return errors.New("a WebSocket has headers, but no method, body or HTTP/2")
 	case o.Redis != nil && !t.Is("redis", "rediss"):
-		return errors.New("it is not Redis, which the commands are for")
+		return errors.New("it is not Redis: --command and --keys are not for it")
 	case o.Own != nil && t.scheme != "" && !t.Is("tcp", "tcp+tls"):
-		return errors.New("a request of one's own is for tcp, tcp+tls, HOST:PORT and unix:PATH")
+		return errors.New("--request and --reply are for tcp, tcp+tls, HOST:PORT and unix:PATH")
 	case (o.Insecure || o.CA != "") && !t.tls:
-		return errors.New("it has no TLS, which the certificates are for")
+		return errors.New("it has no TLS: --insecure and --ca are not for it")
 	case t.Is("tcp", "tcp+tls") && (strings.Trim(t.url.Path, "/") != "" || t.url.User != nil || t.url.RawQuery != ""):
 		return errors.New("it takes a host and a port only")
 	}

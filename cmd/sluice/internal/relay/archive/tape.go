@@ -72,7 +72,7 @@ func (a *Archive) Tape(stream string, from time.Time) (*Tape, error) {
 		}
 	}
 	t.Close()
-	return nil, fmt.Errorf("%w: nothing of %s since %s", ErrNotFound, stream, from.UTC().Format(time.RFC3339))
+	return nil, fmt.Errorf("%w in MP4: nothing of %s since %s", ErrNotFound, stream, from.UTC().Format(time.RFC3339))
 }
 
 // Next returns the next fragment, and the film that it is in, another one than before

@@ -133,7 +133,11 @@ func Fault(place, setting string, err error) error {
 	if !strings.HasPrefix(err.Error(), setting+": ") {
 		err = fmt.Errorf("%s: %w", setting, err)
 	}
-	if place != "" {
+	switch place {
+	case "":
+	case "--" + setting:
+		err = fmt.Errorf("--%w", err)
+	default:
 		err = fmt.Errorf("%s: %w", place, err)
 	}
 	return err

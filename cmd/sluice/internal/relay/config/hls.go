@@ -34,7 +34,7 @@ func (g *LiveStreaming) settings() []Setting {
 		{Name: "hls-segments", Default: "7", Live: true, Usage: "`N` segments in a playlist",
 			value: number(&g.HLSSegments), fits: between(&g.HLSSegments, 3, 100)},
 		{Name: "hls-bytes", Default: "64MiB", Live: true, Usage: "at most this `size` of segments of a stream; all streams' together are a tenth of max-memory",
-			value: size(&g.HLSBytes), fits: between(&g.HLSBytes, 1<<20, 1<<30)},
+			value: size(&g.HLSBytes), fits: sizeBetween(&g.HLSBytes, 1<<20, 1<<30)},
 		{Name: "hls-group", Usage: "`patterns` such as live/*_720,live/*_360: live/cam1.m3u8 then offers live/cam1_720 and live/cam1_360",
 			value: list(&g.HLSGroup), fits: groupsOfHLS(&g.HLSGroup)},
 	}

@@ -84,7 +84,7 @@ func (v *sizeValue) Set(text string) error {
 	}
 	n, err := strconv.Atoi(number)
 	if err != nil && !errors.Is(err, strconv.ErrRange) || n < 0 {
-		return fmt.Errorf("%.60q is not a size, such as 65536, 512KiB or 16MiB", text)
+		return fmt.Errorf("%.60q is not a size, such as 65536, 512KiB, 16MiB or 2GiB", text)
 	}
 	if err != nil || n > math.MaxInt/unit {
 		*v = math.MaxInt

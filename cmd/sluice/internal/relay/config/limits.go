@@ -30,7 +30,7 @@ func (g *Limits) settings() []Setting {
 		{Name: "publish-timeout", Default: "10s", Live: true, Scoped: true, Usage: "end publishers that send nothing for this `time`; over RTMP and RTSP it may take twice as long",
 			value: duration(&g.PublishTimeout), fits: between(&g.PublishTimeout, 2*time.Second, time.Hour)},
 		{Name: "min-publish-rate", Default: "512", Live: true, Scoped: true, Usage: "end publishers that send less than this `size` a second, over 10 s, or publish-timeout if that is longer; 0 for no limit",
-			value: size(&g.MinPublishRate), fits: between(&g.MinPublishRate, 0, 1<<20)},
+			value: size(&g.MinPublishRate), fits: sizeBetween(&g.MinPublishRate, 0, 1<<20)},
 		{Name: "max-handshakes", Default: "1024", Live: true, Usage: "at most `N` connections of RTMP, and as many each of HTTP, RTSP and SRT, at a time on their way to a request; more wait",
 			value: number(&g.MaxHandshakes), fits: between(&g.MaxHandshakes, 1, 1<<20)},
 		{Name: "max-handshakes-per-address", Default: "256", Live: true, Usage: "at most `N` of those from one address",

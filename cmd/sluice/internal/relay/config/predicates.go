@@ -31,6 +31,16 @@ func between[T int | time.Duration](v *T, low, high T) func() error {
 	}
 }
 
+// sizeBetween is between for a number of bytes.
+func sizeBetween(v *int, low, high int) func() error {
+	return func() error {
+		if *v < low || *v > high {
+			return &outside{size(v).String(), fmt.Sprintf("%v to %v", size(&low), size(&high))}
+		}
+		return nil
+	}
+}
+
 func zeroOr(v *time.Duration, low, high time.Duration) func() error {
 	return func() error {
 		if *v != 0 && (*v < low || *v > high) {

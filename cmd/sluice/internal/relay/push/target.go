@@ -69,7 +69,7 @@ func NewTarget(streams, address string, getenv func(string) string) (*Target, er
 	}
 	names, err := pattern.Parse(streams)
 	if err != nil {
-		return bad("there is no pattern of names such as live/cam1, with one * at most")
+		return bad("is not a pattern of names such as live/cam1, with one * at most")
 	}
 	if address == "" {
 		return bad("there is no address")
