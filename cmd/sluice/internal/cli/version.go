@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -28,13 +29,17 @@ func versionLine() string {
 	return fmt.Sprintf("sluice %s %s %s/%s", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// buildVersion is the module's version for an installed program, with the
-// commit where the build knows it.
 func buildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
 	}
+	return versionOf(info)
+}
+
+// versionOf is the module's version for an installed program, with the commit where
+// the build knows it and the version does not have it.
+func versionOf(info *debug.BuildInfo) string {
 	version := info.Main.Version
 	if version == "" || version == "(devel)" {
 		version = "devel"
@@ -50,7 +55,7 @@ func buildVersion() string {
 			}
 		}
 	}
-	if len(revision) > 12 {
+	if len(revision) > 12 && !strings.Contains(version, revision[:12]) {
 		version += " " + revision[:12] + modified
 	}
 	return version

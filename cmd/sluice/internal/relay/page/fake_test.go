@@ -72,7 +72,7 @@ func newFakeServer(t *testing.T, o Options) *fakeServer {
 		}
 		fakeAnswer(w, http.StatusOK, map[string]any{
 			"now":    time.Now().UnixMilli(),
-			"server": map[string]any{"version": "v0.9.0", "uptime_s": 93784, "goroutines": 40, "resident": 31 << 20, "merge_ms": 80},
+			"server": map[string]any{"version": "v0.9.1-0.20261129165647-e5d973b9e32f+dirty", "uptime_s": 93784, "goroutines": 40, "resident": 31 << 20, "merge_ms": 80},
 			"memory": map[string]any{"out": 5 << 20, "idle": 2 << 20, "pinned": 1 << 20}, "streams": f.streams,
 		})
 	})
@@ -102,7 +102,7 @@ func newFakeServer(t *testing.T, o Options) *fakeServer {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if f.token != "" && r.Header.Get("Authorization") != "Bearer "+f.token {
-			fakeAnswer(w, http.StatusForbidden, map[string]any{"error": "the API token is missing"})
+			fakeAnswer(w, http.StatusUnauthorized, map[string]any{"error": "the API token is missing"})
 			return
 		}
 		id := r.PathValue("id")

@@ -38,7 +38,7 @@ func TestOperatorsPage(t *testing.T) {
 			text := value[string](b, `document.body.innerText`)
 			for _, want := range []string{
 				"live/camera-2", "publisher gone", "Publisher p1", "2.1 s", "192.0.2.9/32", "rtmps://third/app", "connection refused",
-				"publish begin", "too slow for the stream", "live/<b>x</b>", "1 min 1 s", "v0.9.0", "is being written",
+				"publish begin", "too slow for the stream", "live/<b>x</b>", "1 min 1 s", "v0.9.1-0.2026", "is being written",
 			} {
 				if !strings.Contains(text, want) && !(want == "publisher gone" && !strings.Contains(text, "live/camera-4")) {
 					t.Errorf("the page does not say %q", want)

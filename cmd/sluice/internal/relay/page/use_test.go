@@ -282,7 +282,7 @@ func TestPageInUse(t *testing.T) {
 		t.Parallel()
 		server := serve(t, "live/s")
 		server.token = "right"
-		b := open(t, chromium, server, "/", phone, true, "403 (Forbidden)")
+		b := open(t, chromium, server, "/", phone, true, "401 (Unauthorized)")
 		b.until(`document.querySelectorAll("#clients tbody tr").length === 3`)
 		click(b, "[data-client='v12']")
 		b.until(`document.getElementById("api-token").open`)
@@ -291,8 +291,9 @@ func TestPageInUse(t *testing.T) {
 		click(b, "#api-token-cancel")
 		b.until(`/not closed/.test(document.getElementById("clients-status").textContent)`)
 		click(b, "[data-client='v12']")
+		b.until(`!/does not take/.test(document.getElementById("api-token-why").textContent)`)
 		typeInto(b, "#api-token-value", "wrong\r")
-		b.until(`document.getElementById("api-token").open && document.getElementById("api-token-value").value === ""`)
+		b.until(`document.getElementById("api-token").open && /does not take the token/.test(document.getElementById("api-token-why").textContent)`)
 		typeInto(b, "#api-token-value", "right\r")
 		b.until(`document.getElementById("clients-status").textContent === "v12 was closed." && !document.getElementById("api-token").open`)
 	})
@@ -303,6 +304,9 @@ func TestPageInUse(t *testing.T) {
 		server.token, server.closed = "right", true
 		b := open(t, chromium, server, "/?stream=live/s", desktop, true, "401 (Unauthorized)")
 		b.until(playing) // without numbers
+		click(b, "#notice button")
+		typeInto(b, "#api-token-value", "wrong\r")
+		b.until(`/does not take the token/.test(document.getElementById("notice").textContent)`)
 		click(b, "#notice button")
 		typeInto(b, "#api-token-value", "right\r")
 		b.until(`document.getElementById("notice").hidden && document.getElementById("numbers").innerText.includes("30.0 fps")`)

@@ -26,6 +26,9 @@ export function setToken(t) {
   } catch { /* as above */ }
 }
 
+// refusal says why the API refused: for a wrong token, or for none.
+export const refusal = (why) => (token ? `The server does not take the token that was given. ${why}` : why);
+
 // ask sends a request that may take ten seconds.
 async function ask(method, path, body) {
   const headers = token ? { Authorization: `Bearer ${token}` } : {};

@@ -1,6 +1,6 @@
 // Asks for the API token in a dialog.
 import { byId, setText } from "./dom.js";
-import { setToken } from "./api.js";
+import { refusal, setToken } from "./api.js";
 
 const dialog = byId("api-token");
 const form = byId("api-token-form");
@@ -24,7 +24,7 @@ function close(given) {
 
 // askForToken resolves to whether a token was given.
 export function askForToken(why) {
-  setText(byId("api-token-why"), why);
+  setText(byId("api-token-why"), refusal(why));
   return new Promise((resolve) => {
     answer?.(false);
     answer = resolve;

@@ -31,7 +31,7 @@ async function close(c, button) {
           setText(status, `${c.id} was gone already.`);
           return;
         }
-        if (!err.refused || !(await askForToken("The server closes clients only for its own machine, or for those who know its API token."))) {
+        if (err.status !== 401 || !(await askForToken("The server closes clients only for those who know its API token."))) {
           setText(status, `${c.id} was not closed. ${err.message}`);
           return;
         }

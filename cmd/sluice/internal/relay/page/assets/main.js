@@ -139,7 +139,7 @@ async function poll() {
   } catch (err) {
     if (err.refused) {
       refused = !known;
-      notice("The server shows streams and numbers only to those who know its API token.", element("button", {
+      notice(api.refusal("The server shows streams and numbers only to those who know its API token."), element("button", {
         type: "button",
         onclick: async () => {
           if (await askForToken("Numbers and clients are shown with it.")) again();

@@ -39,7 +39,7 @@ export function stream(s, now) {
     ["Frame rate", f.rate(s.frame_rate)],
     ["Video", f.video(s.video)],
     ["Audio", f.audio(s.audio)],
-    ["GOP", s.gop?.frames ? `${f.plural(s.gop.frames, "frame")}, ${f.milliseconds(s.gop.ms)}, ${f.bytes(s.gop.bytes)}` : "–", "What somebody who joins gets first: from the newest key frame on"],
+    ["GOP", s.gop?.frames ? `${f.plural(s.gop.frames, "frame")}, ${f.milliseconds(s.gop.ms)}, ${f.bytes(s.gop.bytes)}` : "–", "What a new viewer gets first: from the newest key frame on"],
     ["In memory", s.ring ? `${f.plural(s.ring.frames, "frame")}, ${f.bytes(s.ring.bytes)}` : "–", "Kept in memory for viewers who are behind"],
     ["Merge", f.milliseconds(s.merge_ms), "How long sends are gathered"],
     ["Dropped", f.plural(s.dropped, "frame"), "Frames that slow viewers did not get"],

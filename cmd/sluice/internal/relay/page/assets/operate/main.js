@@ -37,7 +37,7 @@ async function poll() {
     const give = async () => {
       if (await askForToken("This page is for those who know the server's API token.")) again();
     };
-    notice.replaceChildren("This page is for those who know the server's API token. ", element("button", { type: "button", onclick: give }, "Enter it"));
+    notice.replaceChildren(api.refusal("This page is for those who know the server's API token. "), element("button", { type: "button", onclick: give }, "Enter it"));
     if (!refusedOnce) {
       refusedOnce = true;
       give();
