@@ -14,6 +14,7 @@ import (
 	"log"
 	"maps"
 	"net"
+	"os"
 	"os/signal"
 	"strings"
 	"sync"
@@ -50,11 +51,14 @@ func main() {
 	addr := flag.String("addr", "127.0.0.1:7002", "listen on this `address`")
 	queue := flag.Int("queue", 64, "so many `frames` may wait for a subscriber; the oldest gives way")
 	flag.Parse()
+	if flag.NArg() > 0 || *queue < 1 {
+		log.Fatalf("broker: want no arguments but flags, and a queue of at least 1 frame, got %q", os.Args[1:])
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	l, err := net.Listen("tcp", *addr)
-	if err != nil || *queue < 1 {
-		log.Fatalf("queue of %d frames, %v", *queue, err)
+	if err != nil {
+		log.Fatalf("broker: %v", err)
 	}
 	fmt.Println("listening on", l.Addr())
 	serve(ctx, l, mem.Default(), *queue)

@@ -1,6 +1,9 @@
 // Command live-server takes live streams from publishers by RTMP and sends each to any number
 // of players, from its newest key frame on. It shows how packages rtmp and live go together: who
 // writes to a player's connection, how its commands are answered meanwhile, how a stream ends.
+//
+//	ffmpeg -re -i clip.mp4 -c copy -f flv rtmp://127.0.0.1/live/s
+//	ffplay rtmp://127.0.0.1/live/s
 package main
 
 import (
@@ -42,14 +45,14 @@ func main() {
 	addr := flag.String("addr", "127.0.0.1:1935", "listen on this `address`")
 	memory := flag.Int64("memory", 256<<20, "streams keep half of so many `bytes`, messages that have come in part a quarter")
 	flag.Parse()
-	if *memory < 4<<20 {
-		log.Fatal("no room for streams: want 4 MiB at least")
+	if flag.NArg() > 0 || *memory < 4<<20 {
+		log.Fatalf("live-server: want no arguments but flags, and memory of 4 MiB at least, got %q", os.Args[1:])
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	l, err := net.Listen("tcp", *addr)
 	if err != nil {
-		log.Fatal(err)
+		log.Fatalf("live-server: %v", err)
 	}
 	fmt.Println("listening on", l.Addr())
 	serve(ctx, l, mem.Default(), *memory)

@@ -42,7 +42,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
-	flags := flag.NewFlagSet("rpc-server", flag.ContinueOnError)
+	flags := flag.NewFlagSet("rpc-server", flag.ExitOnError)
 	addr := flags.String("addr", "127.0.0.1:7004", "listen on this `address`; port 0 takes any that is free")
 	watchers := flags.Int("watchers", 1, "so many event loops, which share the clients")
 	idle := flags.Duration("idle", time.Minute, "disconnect a client that is silent for so long")
@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if flags.NArg() > 0 || *watchers < 1 || *idle < 0 {
-		return fmt.Errorf("want no arguments but flags, and no number below 0, got %q", args)
+		return fmt.Errorf("want no arguments but flags, at least 1 watcher and no time below 0, got %q", args)
 	}
 	listeners, err := aio.Listen(ctx, "tcp", *addr, 1)
 	if err != nil {

@@ -44,7 +44,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
-	flags := flag.NewFlagSet("tls-gateway", flag.ContinueOnError)
+	flags := flag.NewFlagSet("tls-gateway", flag.ExitOnError)
 	addr := flags.String("addr", "127.0.0.1:7005", "listen on this `address`; port 0 takes any that is free")
 	to := flags.String("to", "127.0.0.1:7000", "pass on to this `address`")
 	cert := flags.String("cert", "cert.pem", "the certificate, a PEM `file`")

@@ -50,7 +50,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
-	flags := flag.NewFlagSet("tls-server", flag.ContinueOnError)
+	flags := flag.NewFlagSet("tls-server", flag.ExitOnError)
 	addr := flags.String("addr", "127.0.0.1:7003", "listen on this `address`; port 0 takes any that is free")
 	cert := flags.String("cert", "cert.pem", "the certificate, a PEM `file`")
 	key := flags.String("key", "key.pem", "its key, a PEM `file`")
@@ -60,6 +60,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("want no arguments but flags, got %q", args)
 	}
 	pair, err := tls.LoadX509KeyPair(*cert, *key)
 	if err != nil {
