@@ -65,7 +65,7 @@ func analyzer(config func() (*models.Table, bool, error)) *analysis.Analyzer {
 	return &analysis.Analyzer{
 		Name:       "sluicevet",
 		Doc:        doc,
-		URL:        "https://pkg.go.dev/github.com/sluice-go/sluice/vet",
+		URL:        "https://pkg.go.dev/github.com/sluice-go/sluice/vet/ownership",
 		FactTypes:  []analysis.Fact{new(effectsFact), new(lookedAtFact)},
 		ResultType: reflect.TypeFor[[]Finding](),
 		Run: func(pass *analysis.Pass) (any, error) {
