@@ -35,7 +35,7 @@ help:
 	@echo 'make lint    format, vet, staticcheck, sluicevet, shellcheck'
 	@echo 'make cross   compile and vet for the other systems'
 	@echo 'make emulated  tests of the library for 386, arm64 and s390x (big-endian), by emulation, half an hour'
-	@echo 'make fuzz    each fuzz target for FUZZTIME, 30s unless told: make fuzz FUZZTIME=5m;'
+	@echo 'make fuzz    each fuzz target for FUZZTIME, 30s by default: make fuzz FUZZTIME=5m;'
 	@echo '             with FUZZRECORD=yes the runs go into docs/results/fuzzing.md'
 	@echo 'make soak    reader, aio, relay and sinks worked hard for SOAK, 1h by default; pages with curves in SOAK_PAGES'
 	@echo 'make compare-load  lab load beside wrk, redis-benchmark and fio, ten minutes'

@@ -1,5 +1,6 @@
-// Package relay is the live server of the program: it listens, speaks RTMP, FLV
-// over HTTP and FLV over WebSocket, and reports its state through an API,
+// Package relay is the live server of the program: it listens, joins the servers of
+// the protocols (RTMP, RTSP, SRT, WebRTC, and FLV and HLS over HTTP) with admission,
+// recording, pushing, pulling and the cluster, and reports its state through an API,
 // metrics, logs and a page. The streams themselves are package live's.
 //
 // New makes a Server from a Config, Listen opens its listeners, Serve runs it and

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// Conn returns conn, transferred, in a form of which a sluice.BufReader reads without that
-// the runtime's scheduler is notified; a connection that is not a *net.TCPConn itself is
+// Conn returns conn, transferred, in a form that a sluice.BufReader reads without notifying
+// the runtime's scheduler; a connection that is not a *net.TCPConn itself is
 // returned as it is. For frames that come one by one that takes a quarter of a server's
 // processor time less. The goroutine that reads waits again within a millisecond or so: it
 // is not preempted before the tenth read that found bytes.

@@ -1,4 +1,4 @@
-// Package flvtest is FLV for the tests of the relay's rooms: tags that compare,
+// Package flvtest is FLV for the tests of the relay's packages: tags that compare,
 // and a reader that shares nothing with the code under test.
 package flvtest
 

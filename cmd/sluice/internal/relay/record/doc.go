@@ -1,6 +1,7 @@
-// Package record writes live streams to FLV files.
+// Package record writes live streams to files, as FLV or, with Options.Format, as the
+// fragmented MP4 of package mp4.
 //
-// A Recorder owns a directory. Its Record copies one stream, tag by tag, into
+// A Recorder owns a directory. As FLV its Record copies one stream, tag by tag, into
 // files DIR/APP/NAME-YYYYMMDD-HHMMSS.flv: the header, the metadata and sequence
 // headers, then everything from the first frame that a player can start at, with
 // times that begin at 0: that frame's, or those of older sound that comes behind it,
@@ -11,6 +12,9 @@
 // frame, or with sound when there is no picture for a second: then pictures follow
 // from their next key frame on. Where only the sound changes, the file has the
 // pictures up to that.
+//
+// An MP4 file is written by whole fragments, and is playable up to its last one; codecs
+// that MP4 has no form for are left out.
 //
 // A recording never blocks its stream. Tags come from a Source, which is a cursor
 // into the stream: when the disk is too slow, the source skips tags, reports how
