@@ -22,18 +22,18 @@ type StreamState struct {
 	Age     time.Duration `json:"age"`   // of the stream
 	At      time.Time     `json:"at"`    // when it was that old
 	First   uint64        `json:"first"` // number of the first frame
-	Kinds   []byte        `json:"kinds"` // of the frames
+	Kinds   []byte        `json:"kinds"` // of the frames, in bits that are this package's own
 	Came    []int64       `json:"came"`  // when they came, ns since the stream began
 	Marks   []Mark        `json:"marks,omitempty"`
 	Headers []HeaderState `json:"headers"` // in force before the first frame
 	Times   TimeState     `json:"times"`
 
-	HasVideo bool   `json:"has_video"`
-	HasMedia bool   `json:"has_media"`
-	Track    uint16 `json:"track"` // the main one of video
+	HasVideo bool   `json:"has_video"` // there was video, at any time
+	HasMedia bool   `json:"has_media"` // there was a frame of video or sound, at any time
+	Track    uint16 `json:"track"`     // the main one of video
 
-	Frames int64           `json:"frames"` // that have come in all
-	Bytes  int64           `json:"bytes"`
+	Frames int64           `json:"frames"`       // that have come in all
+	Bytes  int64           `json:"bytes"`        // of their payloads
 	By     *PublisherState `json:"by,omitempty"` // nil: it waits for one to come back
 }
 
@@ -45,18 +45,18 @@ func (st *StreamState) HasKey() bool {
 
 // A HeaderState is one sequence header, or metadata.
 type HeaderState struct {
-	Kind  uint8  `json:"kind"`
-	Track uint16 `json:"track"`
-	Body  []byte `json:"body"`
+	Kind  uint8  `json:"kind"`  // bits as those of StreamState.Kinds, which are this package's own
+	Track uint16 `json:"track"` // of enhanced RTMP; 0 without tracks
+	Body  []byte `json:"body"`  // of the FLV tag
 }
 
-// A TimeState is how a stream's times go on.
+// A TimeState is how a stream's times go on. Times are in milliseconds.
 type TimeState struct {
-	Shift uint32 `json:"shift"`
-	Last  uint32 `json:"last"`
-	Step  uint32 `json:"step"`
-	Begun bool   `json:"begun"`
-	Ahead bool   `json:"ahead"`
+	Shift uint32 `json:"shift"` // what is added to the publisher's times, modulo 2^32
+	Last  uint32 `json:"last"`  // the latest that was given to a frame of media
+	Step  uint32 `json:"step"`  // the last that it went on by
+	Begun bool   `json:"begun"` // Last is of use
+	Ahead bool   `json:"ahead"` // the next frame of media goes on where Last was
 	// The latest of each kind; nil: none, or a version that did not say.
 	Pictures *uint32 `json:"pictures,omitempty"`
 	Sound    *uint32 `json:"sound,omitempty"`

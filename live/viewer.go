@@ -201,8 +201,8 @@ func (v *Viewer) Done() <-chan struct{} {
 	return b.done
 }
 
-// Err returns why v was closed, or nil when it is not: ErrEnded, ErrStalled,
-// ErrSlow, ErrControl, what Close was given, or the connection's error.
+// Err returns why v was closed, or nil when it is not: one of the reasons among the
+// package's errors, ErrClosed, what Close was given, or the connection's error.
 func (v *Viewer) Err() error {
 	v.inbox.mu.Lock()
 	defer v.inbox.mu.Unlock()

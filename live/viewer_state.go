@@ -4,20 +4,20 @@ import "time"
 
 // A ViewerState is what another process needs to go on with a viewer.
 type ViewerState struct {
-	Form      Form          `json:"form"`
+	Form      Form          `json:"form"` // this and Merge to NoGOP: as in ViewerOptions
 	Merge     time.Duration `json:"merge"`
 	Adapt     bool          `json:"adapt"`
-	Since     time.Time     `json:"since"`
+	Since     time.Time     `json:"since"` // when it was added
 	FromStart bool          `json:"from_start"`
 	NoGOP     bool          `json:"no_gop"`
-	After     uint64        `json:"after"`
+	After     uint64        `json:"after"` // with NoGOP, and in a stream of data alone: the first frame to begin with
 
-	Seq      uint64 `json:"seq"` // of the frame that is next
-	Begun    bool   `json:"begun"`
-	Moved    bool   `json:"moved"`
-	Fell     bool   `json:"fell"`
-	Pictures uint64 `json:"pictures"`
-	KeyFrom  uint64 `json:"key_from"`
+	Seq      uint64 `json:"seq"`      // of the frame that is next
+	Begun    bool   `json:"begun"`    // Seq counts, and the headers have been sent
+	Moved    bool   `json:"moved"`    // it goes on at the newest key frame
+	Fell     bool   `json:"fell"`     // because it was out of the ring
+	Pictures uint64 `json:"pictures"` // video frames before this one are left out; the highest number: until a key frame
+	KeyFrom  uint64 `json:"key_from"` // then: key frames before this one are left out, too
 	Paused   bool   `json:"paused"`
 	Tail     []byte `json:"tail,omitempty"`    // the rest of a message that was begun
 	Control  []byte `json:"control,omitempty"` // goes out after it

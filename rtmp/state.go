@@ -12,14 +12,14 @@ var ErrState = errors.New("rtmp: bad state")
 // done: also in the middle of a message. Rest are bytes that were received and not consumed;
 // the reader of the Conn that goes on is to have them first.
 type ConnState struct {
-	Got      int64       `json:"got"` // bytes after the handshake, Rest included
-	Acked    int64       `json:"acked"`
-	Window   int64       `json:"window"`
-	Asked    uint32      `json:"asked"`
-	InChunk  int         `json:"in_chunk"`
-	OutChunk int         `json:"out_chunk"`
-	Confined bool        `json:"confined"`
-	Omits    bool        `json:"omits,omitempty"`
+	Got      int64       `json:"got"`             // bytes after the handshake, Rest included
+	Acked    int64       `json:"acked"`           // of those, what the latest acknowledgement said
+	Window   int64       `json:"window"`          // bytes after which the peer wants one; 0: none
+	Asked    uint32      `json:"asked"`           // bytes after which the peer was asked for one
+	InChunk  int         `json:"in_chunk"`        // chunk size in bytes of what comes
+	OutChunk int         `json:"out_chunk"`       // and of what is sent
+	Confined bool        `json:"confined"`        // no message may be longer than Limits.Command
+	Omits    bool        `json:"omits,omitempty"` // the peer leaves extended timestamps out of headers of format 3
 	Chunks   []ChunkPart `json:"chunks"`
 	Inside   bool        `json:"inside"`  // the chunk of Current is being read
 	Current  uint32      `json:"current"` // chunk stream
@@ -34,15 +34,15 @@ type ConnState struct {
 // A ChunkPart is one chunk stream, and the message on it that is not complete.
 type ChunkPart struct {
 	ID       uint32      `json:"id"`
-	StreamID uint32      `json:"stream_id"`
-	Time     uint32      `json:"time"`
-	Delta    uint32      `json:"delta"`
-	Length   int         `json:"length"`
-	Type     MessageType `json:"type"`
-	Extends  bool        `json:"extends"`
-	Known    bool        `json:"known"`
-	Open     bool        `json:"open"`
-	Have     []byte      `json:"have,omitempty"`
+	StreamID uint32      `json:"stream_id"`      // the message stream
+	Time     uint32      `json:"time"`           // of the latest message, ms
+	Delta    uint32      `json:"delta"`          // the latest timestamp field, ms, as a header of format 3 repeats it
+	Length   int         `json:"length"`         // of the latest message, bytes
+	Type     MessageType `json:"type"`           // its type
+	Extends  bool        `json:"extends"`        // the latest timestamp field was extended
+	Known    bool        `json:"known"`          // there was a header with a length
+	Open     bool        `json:"open"`           // the latest message is not complete
+	Have     []byte      `json:"have,omitempty"` // what has come of it
 }
 
 // State flushes replies that wait and returns the state of the connection, which goes on as
