@@ -76,6 +76,7 @@ the standard library and others do.`,
 	root.SetFlagErrorFunc(wrongFlag)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return emptyFlag(cmd.Flags()) }
 	root.SetVersionTemplate("lab {{.Version}}\n")
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100"))
 	root.AddCommand(a.bench(), a.load(), a.matrix(), a.diagnose(), a.report(), a.echo(), a.sink(), a.child())
 	unsorted(root)
 	root.SetHelpCommand(help(root))

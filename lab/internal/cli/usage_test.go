@@ -212,7 +212,7 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 }
 
 func TestHelpHasOneExampleEach(t *testing.T) {
-	for _, line := range []string{"--help", "bench --help", "echo --help", "matrix --help", "sink --help", "sink verify --help", "help bench", ""} {
+	for _, line := range []string{"--help", "bench --help", "echo --help", "matrix --help", "load --help", "sink --help", "sink verify --help", "help bench", ""} {
 		p, exit := run(t, strings.Fields(line)...)
 		text := p.stdout.String()
 		if exit != 0 || p.stderr.Len() > 0 {
@@ -223,7 +223,12 @@ func TestHelpHasOneExampleEach(t *testing.T) {
 		if lines := strings.Split(strings.TrimSpace(examples), "\n"); !ok || len(lines) != 1 || !strings.HasPrefix(lines[0], "lab") {
 			t.Errorf("%q: examples %q", line, examples)
 		}
-		if strings.Contains(text, "child") {
+		for l := range strings.Lines(text) {
+			if len(l) > 101 {
+				t.Errorf("%q: a line of %d characters: %s", line, len(l)-1, l)
+			}
+		}
+		if strings.Contains(text, "\n  child") {
 			t.Errorf("%q: shows what is hidden", line)
 		}
 	}

@@ -43,8 +43,9 @@ Exit codes: 0 serve would take it; 1 it would not; 2 wrong command line.`,
 	f := newSettingFlags()
 	stream := ""
 	show := &cobra.Command{
-		Use:   "show [flags of serve]",
-		Short: "Print the settings that serve would have, and where they come from",
+		Use:                   "show [--stream APP/NAME] [flags of serve]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Print the settings that serve would have, and where they come from",
 		Long: `show prints the settings that serve would have with the same flags, environment
 and file: as YAML that --config takes, with the place that each comes from behind it.
 Of secrets it prints only whether they are set. With --stream it prints what is in

@@ -15,8 +15,9 @@ func (a App) doctor() *cobra.Command {
 	var asJSON bool
 	f := newSettingFlags()
 	cmd := &cobra.Command{
-		Use:   "doctor [flags of serve]",
-		Short: "Look whether this machine has what serve needs",
+		Use:                   "doctor [flags of serve]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Look whether this machine has what serve needs",
 		Long: `doctor looks at this machine for what serve would need with the same flags,
 environment and file: descriptors, kernel settings, memory, the clock, free ports,
 the certificate, the directory of recordings. It says what to do, and changes

@@ -23,8 +23,9 @@ const healthWithin = 5 * time.Second
 func (a App) health() *cobra.Command {
 	f := newSettingFlags()
 	cmd := &cobra.Command{
-		Use:   "health [flags of serve]",
-		Short: "Ask a relay on this machine whether it takes connections",
+		Use:                   "health [flags of serve]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Ask a relay on this machine whether it takes connections",
 		Long: `health asks the relay that runs on this machine with the same flags, environment and
 file whether it takes connections: /healthz over HTTP or HTTPS, or else whether RTMP or
 RTSP can be connected to. It is what a container's health check runs.
