@@ -78,7 +78,7 @@ func TestPageInABrowser(t *testing.T) {
 			text := value[string](b, `document.body.innerText`)
 			for _, want := range []string{
 				b.server.URL + "/live/s.m3u8", "rtsp://127.0.0.1:8554/live/s", b.server.URL + "/live/s/whep", "Without the sound", "/live/s.flv",
-				"v0.9.0", "1 d 2 h", "5.00 MiB in use", "31.0 MiB", "3: 1 HTTP-FLV, 1 RTMP, 1 WebSocket", "2.13 Mbit/s", "6.40 Mbit/s", "30.0 fps",
+				"v0.9.1-0.2026", "1 d 2 h", "5.00 MiB in use", "31.0 MiB", "3: 1 HTTP-FLV, 1 RTMP, 1 WebSocket", "2.13 Mbit/s", "6.40 Mbit/s", "30.0 fps",
 				"H.264, 640×360", "AAC, 44.1 kHz, stereo", "60 frames, 2.0 s, 505 KiB", "42 frames", "1 viewer", "80 ms", "192.0.2.7:51234",
 				"rtmp://127.0.0.1/live/s", "ffplay " + server.URL + "/live/s.flv", "<b>bold</b>", "2.1 s",
 			} {

@@ -70,7 +70,7 @@ func TestOperatorsPage(t *testing.T) {
 		give(b)
 		examine := `[...document.querySelectorAll("#streams tbody tr")][0].querySelector("button").click()`
 		b.do(examine)
-		b.until(`document.getElementById("findings").textContent === "live/camera-1: it is well."`)
+		b.until(`document.getElementById("findings").textContent === "live/camera-1: nothing is wrong." && document.getElementById("findings").hasAttribute("data-well")`)
 		server.set(func() {
 			server.findings = []map[string]any{{"code": "viewer_line", "session": "v12", "says": "it takes <b>less</b>"}, {"code": "server_line", "says": "the line is full"}}
 		})
