@@ -237,7 +237,7 @@ func TestSinkThatCannotBegin(t *testing.T) {
 		"holds a log of raft (raft)":   {"--dir", cluster, "127.0.0.1:0"},
 		"holds a log of raft (1/raft)": {"--dir", trio, "--durability", "async", "127.0.0.1:0"},
 		"address already in use":       {l.Addr().String()},
-		"no directory":                 {"--dir", file, "127.0.0.1:0"},
+		"not a directory":              {"--dir", file, "127.0.0.1:0"},
 		"is damaged at byte 0":         {"--dir", damaged, "127.0.0.1:0"},
 	} {
 		p, exit := run(t, append([]string{"sink"}, args...)...)

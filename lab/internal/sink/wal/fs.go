@@ -55,7 +55,7 @@ func (osFS) MkdirAll(dir string) error {
 	case err == nil && info.IsDir():
 		return nil
 	case err == nil:
-		return &fs.PathError{Op: "mkdir", Path: dir, Err: errors.New("it is there and not a directory")}
+		return &fs.PathError{Op: "mkdir", Path: dir, Err: errors.New("it is a file, not a directory")}
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
