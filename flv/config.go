@@ -67,8 +67,8 @@ func errConfig(what string, b *bits) error {
 // aacRates are the sampling rates by index (ISO/IEC 14496-3, table 1.18).
 var aacRates = [16]int{96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350}
 
-// aacChannels are the channels by configuration (table 1.19); 0 is one that the
-// stream spells out.
+// aacChannels are the channels by configuration (table 1.19); 0 is one that is spelled
+// out.
 var aacChannels = [16]int{0, 1, 2, 3, 4, 5, 6, 8, 0, 0, 0, 7, 8, 0, 8}
 
 // Kinds of AAC that double the rate of what they are built on.
@@ -95,7 +95,36 @@ func ParseAudioSpecificConfig(p []byte) (AudioConfig, error) {
 	if b.short || c.Rate == 0 {
 		return AudioConfig{}, errConfig("AAC configuration", &b)
 	}
+	if c.Channels == 0 {
+		c.Channels = b.aacProgram()
+	}
 	return c, nil
+}
+
+// aacProgram reads the channels that are spelled out (tables 4.1 and 4.2) behind their configuration, and
+// returns how many there are; 0 when they stand elsewhere.
+func (b *bits) aacProgram() (channels int) {
+	b.skip(1)
+	if b.flag() {
+		b.skip(14)
+	}
+	b.skip(1 + 4 + 2 + 4)
+	wide := b.read(4) + b.read(4) + b.read(4)
+	low := b.read(2)
+	b.skip(3 + 4)
+	for _, n := range []int{4, 4, 3} {
+		if b.flag() {
+			b.skip(n)
+		}
+	}
+	for range wide {
+		channels += 1 + int(b.bit())
+		b.skip(4)
+	}
+	if b.short {
+		return 0
+	}
+	return channels + int(low)
 }
 
 func (b *bits) aacKind() int {

@@ -119,6 +119,21 @@ func TestAudioConfigs(t *testing.T) {
 	}
 }
 
+// Channels without a number are counted where they are spelled out, which is behind what a decoder cannot do without.
+func TestAACChannelsThatAreSpelledOut(t *testing.T) {
+	for wire, want := range map[string]int{
+		"\x11\x80\x04\xc4\x04\x00\x21\x10\x0d":         4,
+		"\x11\x80\x04\xc8\x48\x00\x20\x00\xc4\x40\x0d": 7, // with one of low frequencies
+		"\x11\x80":             0, // in the frames
+		"\x11\x80\x04\xc4\x04": 0, // cut off
+	} {
+		got, err := flv.ParseAudioSpecificConfig([]byte(wire))
+		if err != nil || got.Channels != want || got.Rate != 48000 {
+			t.Errorf("% x: %+v, %v, want %d channels", wire, got, err, want)
+		}
+	}
+}
+
 func TestWrongConfigs(t *testing.T) {
 	video, _ := clipConfigs(t)
 	none := append([]byte{}, video...)

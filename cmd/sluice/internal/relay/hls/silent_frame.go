@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/flac"
-	"github.com/bluenviron/mediacommon/v2/pkg/codecs/mpeg4audio"
 	"github.com/bluenviron/mediacommon/v2/pkg/formats/mp4/codecs"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
@@ -23,10 +22,7 @@ func silence(c *au.Config) []byte {
 	}
 	switch c.Codec {
 	case flv.CodecAAC:
-		var a mpeg4audio.AudioSpecificConfig
-		if a.Unmarshal(c.Record) == nil && int(a.ChannelConfig) < len(elements) {
-			return silentAAC(elements[a.ChannelConfig])
-		}
+		return silentAAC(au.AACElements(c.Record))
 	case flv.CodecOpus:
 		if channels := max(c.Channels, 1); channels < len(silentOpus) { // as in mp4.SampleEntry
 			return silentOpus[channels]
@@ -39,20 +35,9 @@ func silence(c *au.Config) []byte {
 	return nil
 }
 
-// Elements of a frame of AAC (ISO/IEC 14496-3, table 4.85).
-const (
-	single = 0 // a channel
-	pair   = 1 // two
-	low    = 3 // one of low frequencies
-	end    = 7 // of the frame
-)
-
-// elements are those of a frame, by the configuration of channels (table 1.19).
-var elements = [][]int{1: {single}, 2: {pair}, 3: {single, pair}, 4: {single, pair, single}, 5: {single, pair, pair}, 6: {single, pair, pair, low}, 7: {single, pair, pair, pair, low}}
-
 // silentAAC returns a frame of elements of which no band is coded, nil for none. What HE-AAC has beside
 // them may be missing (section 4.5.2.8.2.1).
-func silentAAC(elements []int) []byte {
+func silentAAC(elements []au.AACElement) []byte {
 	if len(elements) == 0 {
 		return nil
 	}
@@ -67,18 +52,16 @@ func silentAAC(elements []int) []byte {
 			n++
 		}
 	}
-	var numbers [end]int
-	for _, kind := range elements {
+	for _, e := range elements {
 		const channel = 22 // gain, window, no band, none of the tools (table 4.50)
-		write(kind, 3)
-		write(numbers[kind], 4)
-		numbers[kind]++
+		write(e.Kind, 3)
+		write(e.Tag, 4)
 		write(0, channel)
-		if kind == pair {
+		if e.Kind == au.AACPair {
 			write(0, 1+channel) // no common window
 		}
 	}
-	write(end, 3)
+	write(au.AACEnd, 3)
 	return p
 }
 

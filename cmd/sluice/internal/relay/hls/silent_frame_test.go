@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/flac"
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/mpeg4audio"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/flv"
@@ -68,5 +69,32 @@ func TestSilentFLACIsDecoded(t *testing.T) {
 		if len(bytes.Trim(out, "\x00")) > 0 {
 			t.Errorf("%s: it is not silent", what)
 		}
+	}
+}
+
+// Nor is there an error in silence for channels that are spelled out, here one of low frequencies among them.
+func TestSilentAACOfChannelsThatAreSpelledOutIsDecoded(t *testing.T) {
+	ffmpeg, err := exec.LookPath("ffmpeg")
+	if err != nil {
+		t.Skip("ffmpeg is not installed")
+	}
+	const frames, samples, channels = 5, 1024, 7
+	c, err := au.NewAACConfig([]byte("\x11\x80\x04\xc8\x48\x00\x20\x00\xc4\x40\x00"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := append(au.AACProgramElement(c.Record), silence(c)...)
+	packets := mpeg4audio.ADTSPackets{{Type: mpeg4audio.ObjectTypeAACLC, SampleRate: 48000, AU: frame}}
+	p, err := packets.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(ffmpeg, "-v", "error", "-xerror", "-err_detect", "explode", "-f", "aac", "-i", "-", "-f", "s16le", "-")
+	cmd.Stdin = bytes.NewReader(bytes.Repeat(p, frames))
+	var wrong bytes.Buffer
+	cmd.Stderr = &wrong
+	out, err := cmd.Output()
+	if err != nil || wrong.Len() > 0 || len(out) != frames*samples*channels*2 || len(bytes.Trim(out, "\x00")) > 0 {
+		t.Errorf("%v, %d bytes of samples: %s", err, len(out), &wrong)
 	}
 }

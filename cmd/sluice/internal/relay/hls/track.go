@@ -6,9 +6,6 @@ import (
 	"math/bits"
 	"strings"
 
-	"github.com/bluenviron/mediacommon/v2/pkg/formats/fmp4"
-	"github.com/bluenviron/mediacommon/v2/pkg/formats/fmp4/seekablebuffer"
-
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/mp4"
 	"github.com/sluice-go/sluice/flv"
@@ -49,18 +46,18 @@ type initialization struct {
 // newInitialization makes the head of a movie with these tracks, nil for one that there
 // is not. Pictures are track 1, sound is track 2.
 func newInitialization(video, audio *au.Config) (initialization, error) {
-	var head fmp4.Init
+	var tracks []mp4.Track
 	var names []string
 	var in initialization
 	for i, c := range []*au.Config{video, audio} {
 		if c == nil {
 			continue
 		}
-		entry, err := mp4.SampleEntry(c)
+		t, err := mp4.ConfigTrack(uint32(i+1), i == 0, c)
 		if err != nil {
 			return in, err
 		}
-		head.Tracks = append(head.Tracks, &fmp4.InitTrack{ID: i + 1, TimeScale: uint32(scaleOf(i == 0, c)), Codec: entry})
+		tracks = append(tracks, t)
 		names = append(names, codecName(c))
 	}
 	if video != nil {
@@ -68,11 +65,11 @@ func newInitialization(video, audio *au.Config) (initialization, error) {
 			in.width, in.height = v.Width, v.Height
 		}
 	}
-	var b seekablebuffer.Buffer
-	if err := head.Marshal(&b); err != nil {
+	p, err := mp4.Front(tracks)
+	if err != nil {
 		return in, fmt.Errorf("%w: initialization: %w", au.ErrSyntax, err)
 	}
-	in.bytes, in.codecs = bytes.Clone(b.Bytes()), strings.Join(names, ",")
+	in.bytes, in.codecs = p, strings.Join(names, ",")
 	return in, nil
 }
 

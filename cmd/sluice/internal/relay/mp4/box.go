@@ -2,6 +2,7 @@ package mp4
 
 import (
 	"encoding/binary"
+	"iter"
 )
 
 // boxHead is what a box begins with: its length, itself included, and its type
@@ -42,4 +43,21 @@ func inside(p []byte, kind string) []byte {
 	}
 	_, size, _ := box(p[at:])
 	return p[at+boxHead : at+size]
+}
+
+// boxes yields the contents of the boxes of a kind in p.
+func boxes(p []byte, kind string) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for {
+			at, ok := find(p, kind)
+			if !ok {
+				return
+			}
+			_, size, _ := box(p[at:])
+			if !yield(p[at+boxHead : at+size]) {
+				return
+			}
+			p = p[at+size:]
+		}
+	}
 }

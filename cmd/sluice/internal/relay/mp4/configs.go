@@ -1,11 +1,8 @@
 package mp4
 
 import (
-	"bytes"
+	"encoding/binary"
 	"fmt"
-
-	"github.com/bluenviron/mediacommon/v2/pkg/formats/fmp4"
-	"github.com/bluenviron/mediacommon/v2/pkg/formats/mp4/codecs"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/flv"
@@ -23,70 +20,86 @@ type TrackConfig struct {
 // returns. Tracks of codecs that it does not know are left out. An error matches
 // ErrSyntax.
 func Configs(header []byte) ([]TrackConfig, error) {
-	var in fmp4.Init
-	if err := in.Unmarshal(bytes.NewReader(header)); err != nil {
-		return nil, fmt.Errorf("%w: the header: %w", ErrSyntax, err)
-	}
 	var list []TrackConfig
-	for _, t := range in.Tracks {
-		c, err := configOf(t.Codec)
+	for trak := range boxes(inside(header, "moov"), "trak") {
+		t, err := trackOf(trak)
 		if err != nil {
+			return nil, err
+		}
+		if t.Config, err = configOf(trak); err != nil {
 			return nil, fmt.Errorf("%w: track %d: %w", ErrSyntax, t.ID, err)
 		}
-		if c != nil && t.TimeScale > 0 {
-			list = append(list, TrackConfig{ID: uint32(t.ID), Scale: t.TimeScale, Video: t.Codec.IsVideo(), Config: c})
+		if t.Config != nil {
+			list = append(list, t)
 		}
 	}
 	return list, nil
 }
 
-// configOf is nil for a codec that this package does not write.
-func configOf(codec codecs.Codec) (*au.Config, error) {
-	switch c := codec.(type) {
-	case *codecs.H264:
-		return au.NewVideoConfig(flv.CodecAVC, [][]byte{c.SPS, c.PPS})
-	case *codecs.H265:
-		return au.NewVideoConfig(flv.CodecHEVC, [][]byte{c.VPS, c.SPS, c.PPS})
-	case *codecs.AV1:
-		// With its size, as it is in a stream.
-		if len(c.SequenceHeader) < 2 {
-			return nil, fmt.Errorf("a sequence header of %d bytes", len(c.SequenceHeader))
-		}
-		obu := c.SequenceHeader
-		if obu[0]&2 == 0 {
-			sized := append([]byte{obu[0] | 2}, size128(len(obu)-1)...)
-			obu = append(sized, obu[1:]...)
-		}
-		return au.NewAV1Config(obu)
-	case *codecs.VP9:
-		return &au.Config{Codec: flv.CodecVP9}, nil
-	case *codecs.MPEG4Audio:
-		record, err := c.Config.Marshal()
-		if err != nil {
-			return nil, err
-		}
-		return au.NewAACConfig(record)
-	case *codecs.Opus:
-		return au.NewOpusConfig(c.ChannelCount), nil
-	case *codecs.MPEG1Audio:
-		return au.NewPlainConfig(flv.CodecMP3, c.SampleRate, c.ChannelCount), nil
-	case *codecs.AC3:
-		return au.NewPlainConfig(flv.CodecAC3, c.SampleRate, c.ChannelCount), nil
-	case *codecs.FLAC:
-		info, err := c.StreamInfo.Marshal()
-		if err != nil {
-			return nil, err
-		}
-		// The only block of the metadata, and so the last (RFC 9639, section 8.1).
-		return au.ParseConfig(flv.CodecFLAC, append([]byte{'f', 'L', 'a', 'C', 0x80, 0, 0, byte(len(info))}, info...))
+// trackOf reads what the contents of a trak say, but for the configuration. Versions are 0, as the
+// library writes them (sections 8.3.2, 8.4.2 and 8.4.3).
+func trackOf(trak []byte) (t TrackConfig, err error) {
+	mdia := inside(trak, "mdia")
+	tkhd, mdhd, hdlr := inside(trak, "tkhd"), inside(mdia, "mdhd"), inside(mdia, "hdlr")
+	if len(tkhd) < 16 || len(mdhd) < 16 || len(hdlr) < 12 || tkhd[0] != 0 || mdhd[0] != 0 {
+		return t, fmt.Errorf("%w: a track of the header", ErrSyntax)
 	}
-	return nil, nil
+	t.ID, t.Scale, t.Video = binary.BigEndian.Uint32(tkhd[12:]), binary.BigEndian.Uint32(mdhd[12:]), string(hdlr[8:12]) == "vide"
+	if t.ID == 0 || t.Scale == 0 {
+		return t, fmt.Errorf("%w: a track of the header has the id %d and %d ticks a second", ErrSyntax, t.ID, t.Scale)
+	}
+	return t, nil
 }
 
-// size128 is a number in seven bits a byte (AV1, section 4.10.5).
-func size128(n int) (p []byte) {
-	for ; n >= 0x80; n >>= 7 {
-		p = append(p, byte(n)|0x80)
+// Bytes of a sample entry before the boxes in it (sections 12.1.3 and 12.2.3), and of stsd before
+// the entry (section 8.5.2).
+const (
+	pictureEntry = 78
+	soundEntry   = 28
+	stsdHead     = 8
+)
+
+// configOf reads the sample entry of a trak. It is nil for a codec that this package does not write.
+func configOf(trak []byte) (*au.Config, error) {
+	stsd := inside(inside(inside(inside(trak, "mdia"), "minf"), "stbl"), "stsd")
+	entry := stsd[min(stsdHead, len(stsd)):]
+	kind, size, ok := box(entry)
+	if !ok || size > len(entry) {
+		return nil, fmt.Errorf("a sample entry of %d bytes", len(entry))
 	}
-	return append(p, byte(n))
+	entry = entry[boxHead:size]
+	record := func(before int, kind string) []byte { return inside(entry[min(before, len(entry)):], kind) }
+	switch kind {
+	case "avc1":
+		return au.ParseConfig(flv.CodecAVC, record(pictureEntry, "avcC"))
+	case "hvc1":
+		return au.ParseConfig(flv.CodecHEVC, record(pictureEntry, "hvcC"))
+	case "av01":
+		return au.ParseConfig(flv.CodecAV1, record(pictureEntry, "av1C"))
+	case "vp09":
+		return &au.Config{Codec: flv.CodecVP9}, nil
+	case "mp4a", "Opus", "ac-3", "fLaC":
+		if len(entry) < soundEntry {
+			return nil, fmt.Errorf("a sample entry of %d bytes", len(entry))
+		}
+		channels, rate := int(binary.BigEndian.Uint16(entry[16:])), int(binary.BigEndian.Uint16(entry[24:]))
+		switch kind {
+		case "Opus":
+			return au.NewOpusConfig(channels), nil
+		case "ac-3":
+			return au.NewPlainConfig(flv.CodecAC3, rate, channels), nil
+		case "fLaC":
+			blocks := record(soundEntry, "dfLa")
+			return au.ParseConfig(flv.CodecFLAC, append([]byte("fLaC"), blocks[min(4, len(blocks)):]...))
+		}
+		object, specific, ok := parseDescriptor(record(soundEntry, "esds"))
+		switch {
+		case ok && object == objectAAC:
+			return au.NewAACConfig(specific)
+		case ok && object == objectMP3:
+			return au.NewPlainConfig(flv.CodecMP3, rate, channels), nil
+		}
+		return nil, fmt.Errorf("a descriptor of sound of type %#x", object)
+	}
+	return nil, nil
 }

@@ -32,7 +32,10 @@ type Track struct {
 	ID    uint32 // from 1
 	Video bool
 	Scale uint32 // ticks a second
-	codec codecs.Codec
+
+	config *au.Config
+	codec  codecs.Codec // what the library takes for it
+	record []byte       // what stands in place of what the library writes; see describe
 }
 
 // maxOpusChannels is how many channels Opus has at most: the library does not write how
@@ -45,14 +48,11 @@ const videoScale = 90_000
 // NewTrack returns the track for units like u, a key frame if it is a picture. An error
 // matches ErrCodec or ErrSyntax.
 func NewTrack(id uint32, u *au.Unit) (Track, error) {
-	t := Track{ID: id, Video: u.Video, Scale: videoScale}
 	c := u.Config
 	if c == nil {
-		return t, fmt.Errorf("%w: %v without a configuration", ErrCodec, u.Codec)
+		return Track{}, fmt.Errorf("%w: %v without a configuration", ErrCodec, u.Codec)
 	}
-	if !u.Video {
-		t.Scale = uint32(c.Rate)
-	}
+	t := Track{ID: id, Video: u.Video, config: c}
 	var err error
 	switch u.Codec {
 	case flv.CodecVP9:
@@ -60,20 +60,49 @@ func NewTrack(id uint32, u *au.Unit) (Track, error) {
 	case flv.CodecAC3:
 		t.codec, err = ac3Codec(c, u.Parts[0])
 	default:
-		t.codec, err = SampleEntry(c)
+		return ConfigTrack(id, u.Video, c)
 	}
+	return t.checked(err)
+}
+
+// ConfigTrack returns the track for units with a configuration, of a codec whose frames need not be looked
+// at: of all that NewTrack takes but VP9 and AC-3. An error matches ErrCodec or ErrSyntax.
+func ConfigTrack(id uint32, video bool, c *au.Config) (Track, error) {
+	t := Track{ID: id, Video: video, config: c}
+	var err error
+	if t.codec, err = SampleEntry(c); err == nil {
+		switch c.Codec {
+		case flv.CodecAVC, flv.CodecHEVC:
+			// Not the stream's own record: units have lengths of 4 bytes in a file.
+			var own *au.Config
+			if own, err = au.NewVideoConfig(c.Codec, c.Sets); err == nil {
+				t.record = own.Record
+			}
+		case flv.CodecAAC:
+			t.record = descriptorOf(id, c.Record)
+		}
+	}
+	return t.checked(err)
+}
+
+// checked returns the track, unless there was an error, or will be.
+func (t Track) checked(err error) (Track, error) {
 	if errors.Is(err, ErrCodec) {
 		return t, err
+	}
+	t.Scale = videoScale
+	if !t.Video {
+		t.Scale = uint32(t.config.Rate)
 	}
 	if err == nil && t.Scale == 0 {
 		err = errors.New("no sample rate")
 	}
 	if err == nil {
 		// The library looks at some parameters only when it writes them.
-		_, _, err = Header([]Track{t})
+		_, err = Front([]Track{t})
 	}
 	if err != nil {
-		return t, fmt.Errorf("%w: %v: %w", ErrSyntax, u.Codec, err)
+		return t, fmt.Errorf("%w: %v: %w", ErrSyntax, t.config.Codec, err)
 	}
 	return t, nil
 }
@@ -101,9 +130,8 @@ func SampleEntry(c *au.Config) (codecs.Codec, error) {
 		plain, err := c.PlainSequence()
 		return &codecs.AV1{SequenceHeader: plain}, err
 	case flv.CodecAAC:
-		var a mpeg4audio.AudioSpecificConfig
-		err := a.Unmarshal(c.Record)
-		return &codecs.MPEG4Audio{Config: a}, err
+		// What is put into its place says the rest; see describe.
+		return &codecs.MPEG4Audio{Config: mpeg4audio.AudioSpecificConfig{Type: mpeg4audio.ObjectTypeAACLC, SampleRate: c.Rate, ChannelConfig: soundChannels(c.Channels)}}, nil
 	case flv.CodecOpus:
 		if c.Channels > maxOpusChannels {
 			return nil, fmt.Errorf("%w: %v of %d channels", ErrCodec, c.Codec, c.Channels)
@@ -115,6 +143,18 @@ func SampleEntry(c *au.Config) (codecs.Codec, error) {
 		return flacCodec(c)
 	}
 	return nil, fmt.Errorf("%w: %v", ErrCodec, c.Codec)
+}
+
+// soundChannels is what the library takes for so many channels, of which it knows 1 to 6 and 8: the field
+// is a hint (ISO/IEC 14496-12, section 12.2.3), and the usual 2 for others.
+func soundChannels(n int) uint8 {
+	switch {
+	case n >= 1 && n <= 6:
+		return uint8(n)
+	case n == 8:
+		return 7
+	}
+	return 2
 }
 
 func avcCodec(c *au.Config) (codecs.Codec, error) {
@@ -199,18 +239,27 @@ func flacCodec(c *au.Config) (codecs.Codec, error) {
 	return &codecs.FLAC{StreamInfo: s}, nil
 }
 
-// Header returns the front of a file with these tracks, at most one of each kind, and
-// where in it the duration is: PutDuration's bytes go there when the file has ended.
-func Header(tracks []Track) (header []byte, durationAt int, err error) {
+// Front returns what a movie in fragments begins with that has these tracks, at most one of each kind. An
+// error matches ErrCodec.
+func Front(tracks []Track) ([]byte, error) {
 	var i fmp4.Init
 	for _, t := range tracks {
 		i.Tracks = append(i.Tracks, &fmp4.InitTrack{ID: int(t.ID), TimeScale: t.Scale, Codec: t.codec})
 	}
 	var b seekablebuffer.Buffer
 	if err := i.Marshal(&b); err != nil {
-		return nil, 0, fmt.Errorf("%w: %w", ErrCodec, err)
+		return nil, fmt.Errorf("%w: %w", ErrCodec, err)
 	}
-	p := b.Bytes()
+	return withRecords(b.Bytes(), tracks), nil
+}
+
+// Header returns the front of a file with these tracks, at most one of each kind, and
+// where in it the duration is: PutDuration's bytes go there when the file has ended.
+func Header(tracks []Track) (header []byte, durationAt int, err error) {
+	p, err := Front(tracks)
+	if err != nil {
+		return nil, 0, err
+	}
 	// The library leaves out mehd (section 8.8.2), which says how long the file is.
 	moov, ok := find(p, "moov")
 	if !ok {

@@ -77,27 +77,14 @@ func (x *Index) readHeader(f io.ReaderAt, size int64) error {
 }
 
 func (x *Index) readTracks(moov []byte) error {
-	for {
-		at, ok := find(moov, "trak")
-		if !ok {
-			break
+	for trak := range boxes(moov, "trak") {
+		t, err := trackOf(trak)
+		if err != nil {
+			return err
 		}
-		_, size, _ := box(moov[at:])
-		trak := moov[at+boxHead : at+size]
-		moov = moov[at+size:]
-		mdia := inside(trak, "mdia")
-		// Versions 0, as the library writes them (sections 8.3.2, 8.4.2 and 8.4.3).
-		tkhd, mdhd, hdlr := inside(trak, "tkhd"), inside(mdia, "mdhd"), inside(mdia, "hdlr")
-		if len(tkhd) < 16 || len(mdhd) < 16 || len(hdlr) < 12 || tkhd[0] != 0 || mdhd[0] != 0 {
-			return fmt.Errorf("%w: a track of the header", ErrSyntax)
-		}
-		id, scale := binary.BigEndian.Uint32(tkhd[12:]), binary.BigEndian.Uint32(mdhd[12:])
-		if id == 0 || scale == 0 {
-			return fmt.Errorf("%w: a track of the header has the id %d and %d ticks a second", ErrSyntax, id, scale)
-		}
-		x.scales[id] = scale
-		if string(hdlr[8:12]) == "vide" && x.video == 0 {
-			x.video = id
+		x.scales[t.ID] = t.Scale
+		if t.Video && x.video == 0 {
+			x.video = t.ID
 		}
 	}
 	if len(x.scales) == 0 {

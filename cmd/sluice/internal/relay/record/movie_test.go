@@ -280,8 +280,8 @@ func TestMovieLeavesOutParametersWithoutAForm(t *testing.T) {
 		config string
 		left   int // the track that is recorded
 	}{
-		"AAC whose channels stand among its frames": {flv.TagAudio, "\xaf\x00\x12\x00", 0},
-		"a broken sequence parameter set":           {flv.TagVideo, "\x17\x00\x00\x00\x00\x01\x64\x00\x0d\xff\xe1\x00\x06\x67\x64\x00\x0d\xff\xff\x01\x00\x05\x68\xcb\x83\xcb\x20", 1},
+		"FLAC of 2 bits a sample":         {flv.TagAudio, "\x90fLaC" + "\x10\x00\x10\x00\x00\x00\x00\x00\x00\x00\x0b\xb8\x02\x10", 0},
+		"a broken sequence parameter set": {flv.TagVideo, "\x17\x00\x00\x00\x00\x01\x64\x00\x0d\xff\xe1\x00\x06\x67\x64\x00\x0d\xff\xff\x01\x00\x05\x68\xcb\x83\xcb\x20", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, dir := recNew(t, func(o *Options) { o.Format = MP4 })

@@ -43,7 +43,7 @@ func (a *adts) frames(p []byte, yield func(c *au.Config, frame []byte, before bo
 			at++
 			continue
 		}
-		if c := a.configOf(q); c != nil {
+		if c := a.configOf(q[:size], header); c != nil {
 			err := a.blocks(q[:size], header, func(block []byte) error { return yield(c, block, at < old) })
 			if err != nil {
 				return err
@@ -111,17 +111,28 @@ func (a *adts) blocks(p []byte, header int, yield func(block []byte) error) erro
 	return nil
 }
 
-// configOf returns the configuration that a frame's header says; nil for one that has no
-// form elsewhere.
-func (a *adts) configOf(p []byte) *au.Config {
+// configOf returns the configuration that a frame says, by its header and, where that has no number of
+// channels, by the element that the frame begins with; nil for one that has no form elsewhere.
+func (a *adts) configOf(p []byte, header int) *au.Config {
 	fixed := [2]byte{p[2] &^ 2, p[3] & 0xc0}
-	if a.config == nil || fixed != a.fixed {
-		kind, rate, channels := p[2]>>6+1, p[2]>>2&15, p[2]&1<<2|p[3]>>6
-		c, err := au.NewAACConfig([]byte{kind<<3 | rate>>1, rate<<7 | channels<<3})
-		if err != nil {
-			return nil
-		}
-		a.fixed, a.config = fixed, c
+	kind, rate, channels := p[2]>>6+1, p[2]>>2&15, p[2]&1<<2|p[3]>>6
+	if a.config != nil && fixed == a.fixed && channels != 0 {
+		return a.config
 	}
+	record := []byte{kind<<3 | rate>>1, rate<<7 | channels<<3}
+	if channels == 0 {
+		spelled := au.AACConfigOfProgram(record, p[header:])
+		switch {
+		case a.config != nil && fixed == a.fixed && (spelled == nil || bytes.Equal(spelled, a.config.Record)):
+			return a.config // not each frame has it
+		case spelled != nil:
+			record = spelled
+		}
+	}
+	c, err := au.NewAACConfig(record)
+	if err != nil {
+		return nil
+	}
+	a.fixed, a.config = fixed, c
 	return a.config
 }

@@ -72,7 +72,7 @@ func New(video, audio *au.Config) (m *Muxer, missing []flv.FourCC, err error) {
 func (m *Muxer) soundIs(c *au.Config) {
 	m.configs[1], m.program = c, nil
 	if c.Codec == flv.CodecAAC {
-		m.program = programElement(c.Record)
+		m.program = au.AACProgramElement(c.Record)
 	}
 }
 
@@ -195,7 +195,7 @@ func (m *Muxer) sound(t *mpegts.Track, u *au.Unit, pts int64) error {
 	switch u.Codec {
 	case flv.CodecAAC:
 		frame := u.Parts[0]
-		if m.program != nil && frame[0]>>5 != idProgram {
+		if m.program != nil && frame[0]>>5 != au.AACProgram {
 			m.sounding = append(append(m.sounding[:0], m.program...), frame...)
 			frame = m.sounding
 		}

@@ -2,6 +2,8 @@ package tsmedia
 
 import (
 	"bytes"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/mpeg4audio"
@@ -14,7 +16,7 @@ import (
 // out: each frame begins with the element that does.
 func TestFramesOfAACWhoseConfigurationSpellsTheChannelsOut(t *testing.T) {
 	frame := []byte{0x21, 0x10, 'a', ' ', 'f', 'r', 'a', 'm', 'e'}
-	begun := append([]byte{idProgram << 5}, frame...)
+	begun := append([]byte{au.AACProgram << 5}, frame...)
 	for name, c := range map[string]struct {
 		config   string
 		frame    []byte
@@ -50,10 +52,34 @@ func TestFramesOfAACWhoseConfigurationSpellsTheChannelsOut(t *testing.T) {
 			if err != nil || element.ChannelCount != c.channels {
 				t.Errorf("%s: %+v, %v", name, element, err)
 			}
-			got = got[min(len(got), len(programElement(config.Record))):]
+			got = got[min(len(got), len(au.AACProgramElement(config.Record))):]
 		}
 		if !bytes.Equal(got, c.frame) {
 			t.Errorf("%s: % x, want % x at its end", name, got, c.frame)
 		}
+	}
+}
+
+// Of a publisher the channels come in the frames: the configuration, which others have alone, has them too.
+func TestConfigurationOfFramesThatSpellTheChannelsOut(t *testing.T) {
+	const config = "118004c848002000c44000" // without a comment
+	element := au.AACProgramElement(unhex(t, config))
+	frame := func(body string) []byte { return adtsFrame(t, 48000, 0, false, body) }
+	var a adts
+	var got []string
+	for _, body := range []string{"\x21 before the element", string(element) + "\x21 one", "\x21 two", string(element) + "\x21 three"} {
+		if err := a.frames(frame(body), func(c *au.Config, block []byte, _ bool) error {
+			if string(block) != body {
+				t.Errorf("%q, want %q", block, body)
+			}
+			got = append(got, fmt.Sprintf("%x, %d channels", c.Record, c.Channels))
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spelled := config + ", 7 channels"
+	if want := []string{"1180, 0 channels", spelled, spelled, spelled}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
