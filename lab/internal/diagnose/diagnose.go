@@ -2,14 +2,12 @@ package diagnose
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
 	"github.com/sluice-go/sluice/lab/internal/machine"
-	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 type rule struct {
@@ -115,7 +113,7 @@ func (r *rule) lacks(f *facts) string {
 			return strings.Join(why, "; ")
 		}
 		if slices.Contains(group, evidence.ToolCPU) && samples(f.cpu) < fewSamples {
-			return fmt.Sprintf("only %s samples of its processor time: look for longer (--time)", units.Count(samples(f.cpu)))
+			return tooFew(f.cpu)
 		}
 	}
 	return ""

@@ -72,6 +72,10 @@ func (f *facts) cpuIn(kind matcher) float64 { return f.cpuShare(passing(kind)) }
 // fewSamples is the number of samples below which shares of processor time say nothing.
 const fewSamples = 40
 
+func tooFew(p *evidence.Profile) string {
+	return fmt.Sprintf("only %s samples of its processor time: look for longer (--time)", units.Count(samples(p)))
+}
+
 func samples(p *evidence.Profile) int64 {
 	var n int64
 	if p != nil {

@@ -120,7 +120,7 @@ func pageFaults(s *facts) (Finding, string) {
 	case s.UserOnly:
 		return Finding{}, "perf was not permitted to see the kernel: as root"
 	case samples(s.Perf) < fewSamples:
-		return Finding{}, fmt.Sprintf("only %s samples by perf: look for longer (--time)", units.Count(samples(s.Perf)))
+		return Finding{}, tooFew(s.Perf)
 	}
 	kernel := *s
 	kernel.cpu, kernel.cpuTool = s.Perf, evidence.ToolPerfRecord

@@ -155,7 +155,7 @@ func (l *pipeline) take(p []byte) (rest []byte, whole bool, err error) {
 				return p[n:], false, err
 			}
 		}
-		return nil, false, fmt.Errorf("%w: %d bytes that were not asked for", ErrAnswer, len(p))
+		return nil, false, fmt.Errorf("%w: %s that were not asked for: %.80q", ErrAnswer, units.Plural(len(p), "byte"), p)
 	}
 	r := &l.flights[l.first]
 	if r.Sent = r.length; l.count == l.unsent {

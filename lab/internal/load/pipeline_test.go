@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/sluice-go/sluice/lab/internal/load/wire"
@@ -183,6 +184,10 @@ func TestAnAnswerBeforeTheRequestIsNone(t *testing.T) {
 		t.Error(err)
 	}
 	if _, _, err := l.take(sent[60:61]); !errors.Is(err, ErrAnswer) {
+		t.Error(err)
+	}
+	// The server's reason is in it.
+	if _, _, err := pipelineOf(&p, 1, 0).take([]byte("-ERR max number of clients reached\r\n")); err == nil || !strings.Contains(err.Error(), `"-ERR max number of clients`) {
 		t.Error(err)
 	}
 }

@@ -168,8 +168,9 @@ func (s *session) judge(r *Result) {
 	invalid := func(code Code, format string, args ...any) {
 		r.Reasons = append(r.Reasons, Reason{code, fmt.Sprintf(format, args...)})
 	}
+	broken := r.Errors > 0 && !s.plan.Redial
 	switch {
-	case r.Errors > 0 && !s.plan.Redial:
+	case broken:
 		invalid(TargetFailed, "the target failed: %s", strings.TrimPrefix(r.Error, "load: "))
 	case r.Measured <= 0:
 		invalid(EndedEarly, "it ended within the warm-up")
@@ -183,7 +184,7 @@ func (s *session) judge(r *Result) {
 	default:
 		invalid(RepliesFailed, "%.1f %% of the replies are failures: the latency is not that of what was asked for", 100*share)
 	}
-	if r.Shortfall > tolerable && !r.Interrupted {
+	if r.Shortfall > tolerable && !r.Interrupted && !broken { // that ends a run
 		invalid(TargetBehind, "%.1f %% of the requests that were due had not been sent at the end: the target does not take %s", 100*r.Shortfall, rateText(s.plan))
 	}
 	if r.Late > tolerable {

@@ -443,7 +443,7 @@ func TestAFileThatBecomesShorterIsNamed(t *testing.T) {
 }
 
 func TestATargetThatFailsWithinTheWarmupIsTheReason(t *testing.T) {
-	r := &Result{Errors: 1, Error: "connection refused"}
+	r := &Result{Errors: 1, Error: "connection refused", Shortfall: 1} // since it ended
 	(&session{plan: &Plan{}}).judge(r)
 	if r.Valid || len(r.Reasons) != 1 || r.Reasons[0].Code != TargetFailed {
 		t.Errorf("%+v", r.Reasons)
