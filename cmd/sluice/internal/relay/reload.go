@@ -72,7 +72,7 @@ func (s *settings) reload(c config.Config) (changed, waiting []string, err error
 	if err := s.to.recorders.prepare(&next); err != nil {
 		return nil, nil, err
 	}
-	if s.certs != nil {
+	if s.certs != nil && next.Cert != "" { // TLS that is taken out ends with a restart
 		if err := s.certs.Use(next.Cert, next.Key); err != nil {
 			return nil, nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -126,6 +127,24 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	}
 	if n, _ := tlsSerial(t, address); n != 2 {
 		t.Errorf("serial %d after a bad file", n)
+	}
+}
+
+// TLS that is taken out of the configuration ends with a restart, as other addresses: until
+// then its listeners keep their certificate, and what else has changed applies.
+func TestReloadWithoutTLS(t *testing.T) {
+	s, address, _, _ := startTLS(t, nil)
+	next := *s.host.Config()
+	next.HTTPS, next.RTMPS, next.RTSPS, next.Cert, next.Key, next.MaxViewers = "off", "off", "off", "", "", 7
+	_, waiting, err := s.Reload(next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(waiting, "https") || s.host.Config().MaxViewers != 7 {
+		t.Errorf("%q wait, max-viewers is %d", waiting, s.host.Config().MaxViewers)
+	}
+	if n, err := tlsSerial(t, address); n != 1 {
+		t.Errorf("serial %d, %v", n, err)
 	}
 }
 
