@@ -77,6 +77,9 @@ func TestRandomDamages(t *testing.T) {
 				if after := content(t, dir); !slices.Equal(after, before) {
 					t.Fatalf("%s (number %d): a log that was refused has changed", what, n)
 				}
+				if last := remedied(t, dir, c); last != c.Index-1 {
+					t.Fatalf("%s (number %d): %d records behind the remedy: %s", what, n, last, c.Remedy())
+				}
 				counts["refused"]++
 				continue
 			}
@@ -109,6 +112,37 @@ func TestRandomDamages(t *testing.T) {
 	if counts["refused"] < 100 || counts["whole"] == 0 {
 		t.Errorf("%v", counts)
 	}
+}
+
+// remedied does what a remedy says, and returns the number of the last record behind that.
+func remedied(t *testing.T, dir string, c *CorruptError) uint64 {
+	t.Helper()
+	at := c.Segment
+	var err error
+	if strings.Contains(c.Remedy(), "remove "+at) {
+		err = os.Remove(at)
+	} else {
+		err = os.Truncate(at, c.Offset)
+	}
+	names, globErr := filepath.Glob(filepath.Join(dir, "*"+Suffix))
+	if err := errors.Join(err, globErr); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if name > at {
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	l, r, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatalf("%s: %v", c.Remedy(), err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return r.Last
 }
 
 // content returns the names and bytes of all files under dir, to be compared.

@@ -286,8 +286,14 @@ func TestMissingAndForeignFiles(t *testing.T) {
 	}
 	delete(m.names, "log/"+segmentName(firsts[1]))
 	var c *CorruptError
-	if _, _, err := Open("log", Options{FS: m}); !errors.As(err, &c) || c.Index != firsts[1] {
-		t.Errorf("a segment is missing: %v", err)
+	if _, _, err := Open("log", Options{FS: m}); !errors.As(err, &c) || c.Index != firsts[1] || !strings.Contains(c.Remedy(), "remove "+c.Segment) {
+		t.Fatalf("a segment is missing: %v", err)
+	}
+	for _, first := range firsts[2:] {
+		delete(m.names, "log/"+segmentName(first))
+	}
+	if _, r, err := Open("log", Options{FS: m}); err != nil || r.Last != c.Index-1 {
+		t.Errorf("after the remedy: %+v, %v", r, err)
 	}
 	m.restore(whole)
 	m.names["log/"+segmentName(firsts[1])] = m.names["log/"+segmentName(firsts[2])]

@@ -37,8 +37,11 @@ func (e *CorruptError) Error() string {
 
 // Remedy says how to keep the records before the damage, of a log that is the only one.
 func (e *CorruptError) Remedy() string {
-	return fmt.Sprintf("nothing was changed; to go on with the records before %d: cut %s to %d bytes, and remove the %s files that follow it",
-		e.Index, e.Segment, e.Offset, Suffix)
+	first := fmt.Sprintf("cut %s to %d bytes", e.Segment, e.Offset)
+	if e.Offset == 0 { // an empty file would still have the name of records that do not come next
+		first = "remove " + e.Segment
+	}
+	return fmt.Sprintf("nothing was changed; to go on with the records before %d: %s, and remove the %s files that follow it", e.Index, first, Suffix)
 }
 
 // Is makes it an ErrCorrupt.
