@@ -33,6 +33,7 @@ type movie struct {
 	leftOut  map[flv.FourCC]bool
 	out      *film // nil between files
 	opening  opening
+	pace     pace
 	resync   bool // frames were skipped: go on at an opening
 	begun    bool
 	latest   uint32        // time of the newest unit, as the stream has it
@@ -197,7 +198,7 @@ func (m *movie) place(u *au.Unit, starts bool) error {
 		}
 	}
 	if m.out == nil {
-		if !starts {
+		if !starts || !m.pace.allows(m.recorder.now(), m.log) {
 			return nil
 		}
 		if m.wrong != "" {

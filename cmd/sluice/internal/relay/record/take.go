@@ -31,6 +31,7 @@ type take struct {
 	headers  []header
 	sound    flv.FourCC // the codec of the first track of sound; 0: there was none
 	opening  opening
+	pace     pace
 	late     bool   // the file began with sound: headers of video come with the first picture
 	changed  string // why the file ends where the next one can begin: its sound is left out until then; "": it goes on
 	resync   bool   // frames were skipped: go on at an opening
@@ -140,7 +141,7 @@ func (t *take) frame(h flv.TagHeader, body []byte, starts bool) error {
 		}
 	}
 	if t.out == nil {
-		if !starts {
+		if !starts || !t.pace.allows(t.recorder.now(), t.log) {
 			return nil
 		}
 		t.opening.begin(picture)
