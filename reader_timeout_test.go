@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -159,10 +160,16 @@ func TestTimeoutOverAPipeThatHasEnded(t *testing.T) {
 }
 
 func TestTimeoutIsRefusedWhereThereAreNoDeadlines(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
 	for name, r := range map[string]*sluice.BufReader{
 		"reader": readerOf(t, paranoid(t), 0, strings.NewReader("x")),
 		"bytes":  sluice.NewBufReaderBytes([]byte("x")),
 		"nil":    readerOf(t, paranoid(t), 0, nil),
+		"file":   readerOf(t, paranoid(t), 0, file),
 	} {
 		if err := r.SetTimeout(time.Second); !errors.Is(err, os.ErrNoDeadline) {
 			t.Errorf("%s: %v", name, err)

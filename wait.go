@@ -41,7 +41,8 @@ func (b *BufReader) SetTimeout(d time.Duration) error {
 	if !ok && b.kind != mouth {
 		return os.ErrNoDeadline
 	}
-	if ok && d == 0 && b.x != nil && b.x.timeout > 0 {
+	if had := b.x != nil && b.x.timeout > 0; ok && had != (d > 0) {
+		// At its begin, too: a file has the method, and may have no deadlines.
 		if err := setDeadline(c, time.Time{}); err != nil {
 			return err
 		}

@@ -72,7 +72,7 @@ func (b *BufWriter) SetTimeout(d time.Duration) error {
 	if !ok {
 		return os.ErrNoDeadline
 	}
-	if d == 0 && b.timeout > 0 {
+	if (d > 0) != (b.timeout > 0) { // at its begin, too: a file has the method, and may have no deadlines
 		if err := c.SetWriteDeadline(time.Time{}); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -354,12 +355,27 @@ func TestEachFlushHasADeadlineOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	flush(4)
-	want := "write 1, set, write 2, set, write 3, set, write 20000, clear, write 4"
+	want := "write 1, clear, set, write 2, set, write 3, set, write 20000, clear, write 4"
 	if got := strings.Join(d.calls, ", "); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	if err := sluice.NewBufWriter(io.Discard).SetTimeout(time.Second); err != os.ErrNoDeadline {
 		t.Errorf("SetTimeout of a writer without deadlines: %v", err)
+	}
+	file, err := os.Create(filepath.Join(t.TempDir(), "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	f := writerOf(t, paranoid(t), 0, file)
+	if err := f.SetTimeout(time.Second); !errors.Is(err, os.ErrNoDeadline) {
+		t.Errorf("SetTimeout of a writer to a file: %v", err)
+	}
+	if _, err := f.WriteString("x"); err != nil {
+		t.Error(err)
+	}
+	if err := f.Flush(); err != nil {
+		t.Errorf("after a timeout was refused: %v", err)
 	}
 }
 
