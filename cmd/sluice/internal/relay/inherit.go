@@ -77,9 +77,6 @@ func (i *Inheritance) Take(setting, address string) net.Listener {
 	return nil
 }
 
-// From is the process that i comes from: its id, and the version of its program.
-func (i *Inheritance) From() (pid int, version string) { return i.from.PID, i.from.Version }
-
 // Refuse tells the predecessor, which goes on, why this process does not take over.
 func (i *Inheritance) Refuse(reason error) {
 	i.conn.Within(handover.HelloTime)

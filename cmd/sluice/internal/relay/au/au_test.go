@@ -330,7 +330,7 @@ func FuzzAnnexB(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := SplitAnnexB(nil, AppendAnnexB(nil, units))
+		again, err := SplitAnnexB(nil, annexB(units))
 		if len(units) > 0 && err != nil || !slices.EqualFunc(units, again, bytes.Equal) {
 			t.Fatalf("%v: % x, then % x", err, units, again)
 		}
@@ -378,4 +378,12 @@ func TestInBandSetsThatAreCutOff(t *testing.T) {
 			}
 		}
 	}
+}
+
+// annexB is units, each behind a start code of 4 bytes (H.264, annex B).
+func annexB(units [][]byte) (p []byte) {
+	for _, u := range units {
+		p = append(append(p, 0, 0, 0, 1), u...)
+	}
+	return p
 }

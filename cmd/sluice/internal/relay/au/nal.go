@@ -96,15 +96,6 @@ func AppendLengths(dst []byte, units [][]byte) []byte {
 	return dst
 }
 
-// AppendAnnexB appends units to dst, each behind a start code of 4 bytes (H.264,
-// annex B).
-func AppendAnnexB(dst []byte, units [][]byte) []byte {
-	for _, u := range units {
-		dst = append(append(dst, 0, 0, 0, 1), u...)
-	}
-	return dst
-}
-
 // SplitAnnexB appends the views of the units in p, which have start codes before them,
 // to dst. It is the one place where media is searched, because the format leaves no
 // other way. Bytes before the first start code are ErrSyntax, and so are more units than
