@@ -63,7 +63,7 @@ func targetLine(t TargetResult) *document.Para {
 // scenarioTable has a row for each variant. Beside the compared figure stand
 // allocations and collections, then what only the runner knows, then the rest.
 func scenarioTable(o *measure.Outcome, s *Summary) *document.Table {
-	t := &document.Table{Columns: document.Columns("variant", metricLabel(o.Metric, o.Op), "ratio", "95 %")}
+	t := &document.Table{Class: "variants", Columns: document.Columns("variant", metricLabel(o.Metric, o.Op), "ratio", "95 %")}
 	var metrics []string
 	for _, r := range s.Rows {
 		metrics = slices.AppendSeq(metrics, maps.Keys(r.Metrics))
