@@ -33,7 +33,7 @@ func renditionsOfDocs(t *testing.T) (text string, names []string) {
 	}
 	return strings.NewReplacer(
 		"scale=-2:720", "scale=-2:144", "scale=-2:480", "scale=-2:96", "scale=-2:240", "scale=-2:64",
-		"-b:v", "-threads 1 -c:v libx264 -preset ultrafast -tune zerolatency -b:v", "-g 50", "-g 25",
+		"-b:v", "-threads 1 -preset ultrafast -tune zerolatency -b:v", "-g 50", "-g 25",
 	).Replace(text), names
 }
 
