@@ -68,7 +68,7 @@ func ParseHeader(p []byte) (h Header, length int, err error) {
 		return Header{}, 0, fmt.Errorf("flv: file header: %d bytes of %d: %w", len(p), HeaderLen, io.ErrUnexpectedEOF)
 	}
 	if string(p[:3]) != "FLV" {
-		return Header{}, 0, fmt.Errorf("%w: a file that begins with %q", ErrSyntax, p[:3])
+		return Header{}, 0, fmt.Errorf("%w: not an FLV file, it begins with %q", ErrSyntax, p[:3])
 	}
 	// The version, p[3], has been 1 for ever; what another would change is not known.
 	offset := binary.BigEndian.Uint32(p[5:])
