@@ -7,10 +7,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"net"
 	"os"
@@ -96,7 +98,7 @@ func serve(ctx context.Context, l net.Listener, memory *mem.Allocator, bytes int
 		clients.Go(func() {
 			err := s.client(ctx, conn)
 			conn.Close()
-			log.Printf("%v: %v", conn.RemoteAddr(), err)
+			log.Printf("%v: %v", conn.RemoteAddr(), cmp.Or(err, io.EOF)) // nil: it has said that it ends
 		})
 	}
 	s.hub.Close() // players get what is left, and the end
