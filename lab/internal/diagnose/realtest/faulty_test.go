@@ -38,7 +38,7 @@ var faults = []struct {
 	// Each record of 200 bytes waits for the disk.
 	{"fsync-per-record", fsyncPerRecord, "fsync", "storeRecord"},
 	// An answer that comes too late is sent to a channel that has no reader.
-	{"goroutine-leak", goroutineLeak, "goroutine-leak", "lookup"},
+	{"goroutine-leak", goroutineLeak, "goroutine-leak", "askReplica"},
 	// A worker asks a channel again and again.
 	{"busy-spin", busySpin, "busy-spin", "takeWork"},
 	// Each question has a connection of its own.

@@ -200,13 +200,13 @@ func goroutineLeak(mended bool) {
 	}
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Millisecond)
-		lookup(ctx, mended)
+		askReplica(ctx, mended)
 		cancel()
 	}
 }
 
-// lookup asks a slow service and gives up early.
-func lookup(ctx context.Context, mended bool) string {
+// askReplica asks a slow service and gives up early.
+func askReplica(ctx context.Context, mended bool) string {
 	answer := make(chan string)
 	if mended {
 		answer = make(chan string, 1)
