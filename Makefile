@@ -79,8 +79,9 @@ long:
 	SLUICE_LONG=1 go test -count=1 -run SRTOverABadLine ./cmd/sluice/internal/relay
 	SLUICE_LONG=1 go test -count=1 -v -run "Mended|ProgramsInC" ./lab/internal/diagnose/realtest
 	SLUICE_HANDSHAKES=10000 go test -count=1 -run HandshakesLeaveNoGoroutine ./aio
-	SLUICE_LONG=1 go test -count=1 -v -run FilesOfARelease ./internal/release
+	SLUICE_LONG=1 go test -count=1 -v -run "FilesOfARelease|InstallFromARelease" ./internal/release
 	SLUICE_LONG=1 go test -count=1 -v -run Mutants ./vet/ownership
+	SLUICE_LONG=1 go test -count=1 -v -run AllVariants ./lab/internal/scenarios
 	SLUICE_LONG=1 go test -count=1 -v -timeout 1h -run "WHEP|WHIP|HLS|Players|Upgrades|Costs|Delays|PushBySRT|Image|HalfHeaders" ./cmd/sluice/internal/relay/realtest
 	SLUICE_LONG=1 go test -count=1 -v -timeout 3h -run "SurvivesKills|EdgesSurvive|NodesThatAreStopped|NodesDrainTogether|Partitions|RollingRestart|PageEndsASession" ./cmd/sluice/internal/relay/realtest
 

@@ -183,6 +183,11 @@ func TestProgramsInstallFromARelease(t *testing.T) {
 	c.env = append(c.env, "GOPROXY=file://"+proxy+",file://"+cached+"/cache/download,"+c.must("go", "env", "GOPROXY"), "GOMODCACHE="+modules,
 		"GOFLAGS=-modcacherw -trimpath -ldflags=-w", "GOSUMDB=off", "GOBIN="+bin)
 	for pkg, name := range map[string]string{"/cmd/sluice": "sluice", "/lab": "lab"} {
+		if name == "lab" && os.Getenv("SLUICE_LONG") == "" {
+			// Its modules are resolved as by an installation, and what that would run is printed: to compile takes half a minute.
+			c.must("go", "install", "-n", module+pkg+"@"+version)
+			continue
+		}
 		c.must("go", "install", module+pkg+"@"+version)
 		if said := c.must(filepath.Join(bin, name), "--version"); !strings.HasPrefix(said, name+" "+version+" ") {
 			t.Errorf("%s --version says %q", name, said)

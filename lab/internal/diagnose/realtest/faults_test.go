@@ -210,12 +210,12 @@ var foreign = []struct {
 	long              bool
 }{
 	{"bytes", "small-writes", "put", true},
-	{"convoy", "lock-over-io", "store", false},
+	{"convoy", "lock-over-io", "store", true},
 	{"contended", "lock-contention", "update", true},
 	{"registry", "lock-contention", "enter", true},
 	{"neighbours", "shared-line", "count", false},
 	{"poller", "empty-polls", "look", false},
-	{"nodes", "allocations", "push", false},
+	{"nodes", "allocations", "push", true},
 	{"journal", "fsync", "append", true},
 	{"request", "delayed-ack", "", false}, // it waits, so that no place is known
 }
