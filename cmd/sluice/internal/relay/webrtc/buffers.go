@@ -1,9 +1,12 @@
 package webrtc
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/pion/transport/v5/packetio"
 )
@@ -13,9 +16,13 @@ const (
 	// A browser has some for each track, and each layer of it. The library keeps 2.5 KB for
 	// each as long as the session lives.
 	maxSources = 128
-	// maxWaiting is how many bytes of a client may wait to be read: more is lost, as on the
-	// way. What is of no track is never read.
-	maxWaiting = 2 << 20
+	// maxWaiting is how many bytes of a client may wait to be read, maxWaitingAll of all
+	// together: more is lost, as on the way, but for clients of which no more than fairWaiting
+	// does.
+	maxWaiting, maxWaitingAll, fairWaiting = 2 << 20, 16 << 20, 128 << 10
+	// What is of no track is never read: it is dropped when the first of it has waited for
+	// readWithin. The library reads up to probeReads packets to find that out.
+	readWithin, probeReads = 2 * time.Second, 16
 	// readSize is the size of the buffers into which packets are read. Longer ones are lost.
 	readSize = 1500
 )
@@ -27,6 +34,7 @@ var ErrSources = fmt.Errorf("the client names more than %d sources of media", ma
 type buffers struct {
 	media   bool // the client may send media
 	end     func(reason error)
+	all     *atomic.Int64 // bytes that wait in all sessions
 	sources atomic.Int32
 	waiting atomic.Int64 // bytes
 }
@@ -40,40 +48,101 @@ func (x *buffers) buffer(kind packetio.BufferPacketType, _ uint32) io.ReadWriteC
 	case kind == packetio.RTPBufferPacket && !x.media:
 		return nothing{}
 	}
-	return &buffer{packetio.NewBuffer(), x}
+	b := &buffer{all: x}
+	b.come.L = &b.mu
+	return b
+}
+
+// take counts n bytes more, if they may wait.
+func (x *buffers) take(n int) bool {
+	own, all := x.waiting.Add(int64(n)), x.all.Add(int64(n))
+	if own <= fairWaiting || own <= maxWaiting && all <= maxWaitingAll {
+		return true
+	}
+	x.give(n)
+	return false
+}
+
+func (x *buffers) give(n int) {
+	x.waiting.Add(-int64(n))
+	x.all.Add(-int64(n))
 }
 
 // buffer holds packets of one source.
 type buffer struct {
-	packets *packetio.Buffer
-	all     *buffers
+	all *buffers
+
+	mu      sync.Mutex
+	come    sync.Cond
+	packets [][]byte
+	since   time.Time // when the first of them came
+	reads   int
+	unread  bool // it is of no track: what came was not read
+	closed  bool
 }
 
 // Write copies p, borrowed until it returns.
 func (b *buffer) Write(p []byte) (int, error) {
-	n := int64(len(p))
-	if n > readSize {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.closed:
+		return 0, io.ErrClosedPipe
+	case len(b.packets) == 0:
+		b.since = time.Now()
+	case b.unread:
+		return 0, packetio.ErrFull
+	case b.reads <= probeReads && time.Since(b.since) > readWithin:
+		b.unread = true
+		b.empty()
 		return 0, packetio.ErrFull
 	}
-	if b.all.waiting.Add(n) > maxWaiting {
-		b.all.waiting.Add(-n)
+	if len(p) > readSize || !b.all.take(len(p)) {
 		return 0, packetio.ErrFull
 	}
-	k, err := b.packets.Write(p, nil)
-	if err != nil {
-		b.all.waiting.Add(-n)
-	}
-	return k, err
+	b.packets = append(b.packets, bytes.Clone(p))
+	b.come.Signal()
+	return len(p), nil
 }
 
 // Read reads one packet into p, borrowed until it returns.
 func (b *buffer) Read(p []byte) (int, error) {
-	n, _, err := b.packets.Read(p, nil)
-	b.all.waiting.Add(-int64(n))
-	return n, err
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.packets) == 0 {
+		if b.closed {
+			return 0, io.EOF
+		}
+		b.come.Wait()
+	}
+	first := b.packets[0]
+	b.packets[0] = nil
+	b.packets = b.packets[1:]
+	b.all.give(len(first))
+	b.reads, b.unread, b.since = b.reads+1, false, time.Now()
+	n := copy(p, first)
+	if n < len(first) {
+		return n, io.ErrShortBuffer
+	}
+	return n, nil
 }
 
-func (b *buffer) Close() error { return b.packets.Close() }
+func (b *buffer) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	b.empty()
+	b.come.Broadcast()
+	return nil
+}
+
+// empty drops what waits. The lock is held.
+func (b *buffer) empty() {
+	for _, p := range b.packets {
+		b.all.give(len(p))
+	}
+	b.packets = nil
+}
 
 // nothing takes packets, borrowed, that no goroutine will read.
 type nothing struct{}

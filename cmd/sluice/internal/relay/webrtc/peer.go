@@ -43,7 +43,7 @@ func (s *Server) newPeer(info session.Info, chosen []offered, publishes bool) (*
 		place: sync.OnceFunc(place), done: make(chan struct{}),
 		silence: time.NewTimer(time.Hour),
 	}
-	if p.pc, err = s.connection(chosen, publishes, &buffers{media: publishes, end: p.end}); err != nil {
+	if p.pc, err = s.connection(chosen, publishes, &buffers{media: publishes, end: p.end, all: &s.waiting}); err != nil {
 		place()
 		return nil, err
 	}

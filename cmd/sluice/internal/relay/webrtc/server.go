@@ -27,6 +27,7 @@ type Server struct {
 	candidates   string       // lines with those
 	peers        peers
 	pending      pending
+	waiting      atomic.Int64 // bytes that clients have sent and that are not read yet
 	sources      sources
 }
 
