@@ -97,11 +97,11 @@ func (d *Driver) completeAll(c *conn, err error) {
 }
 
 // completeEarly ends an operation before its time. It does nothing when t is not in a
-// queue of c any more, or has become another operation: seq shows that.
+// queue of c any more.
 func (d *Driver) completeEarly(c *conn, t *task, seq uint32, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if (c.reads.has(t) || c.writes.has(t)) && t.seq == seq {
+	if t.is(seq) {
 		d.complete(c, t, err)
 	}
 }

@@ -12,9 +12,14 @@ import (
 	"github.com/sluice-go/sluice/aio/internal/socket"
 )
 
-// taking, beside the poller's bits: the program's connection is not closed yet. Until
-// it is, a submission that finds nothing in the table would take it over again.
-const taking = poller.Free
+// Beside the poller's bits.
+const (
+	// taking: the program's connection is not closed yet. Until it is, a submission that
+	// finds nothing in the table would take it over again.
+	taking = poller.Free << iota
+	// watchesWrites: the poller has been asked for Writable.
+	watchesWrites
+)
 
 // conn is a delegated connection. There is one for each idle connection, so its
 // size counts, and it is one allocation.
@@ -22,14 +27,12 @@ type conn struct {
 	mu sync.Mutex
 	identity
 	socket.Socket
-	gen         uint32
-	ready       poller.Bits
-	closed      bool
-	watchWrites bool  // the poller has been asked for Writable
-	inBacklog   bool  // guarded by the driver's mu
-	refused     bool  // the budget refused its last read
-	firstUsed   bool  // first is in a queue
-	pending     int32 // operations in both queues
+	gen       uint32
+	ready     poller.Bits
+	closed    bool
+	inBacklog bool  // guarded by the driver's mu
+	refused   bool  // the budget refused its last read
+	pending   int32 // operations in both queues
 
 	reads       queue
 	writes      queue
@@ -56,10 +59,9 @@ func (i *identity) isWeak() bool { return i.self != weak.Pointer[byte]{} }
 // newTask returns a task for r. The caller puts it into a queue.
 func (c *conn) newTask(r *op.Request) *task {
 	t := &c.first
-	if c.firstUsed {
+	if t.next != nil { // it is in a queue
 		t = spareTasks.Get().(*task)
 	}
-	c.firstUsed = true
 	t.kind, t.ctx, t.buf, t.size, t.timer, t.quiet = r.Kind, r.Ctx, r.Buf, r.Size, noTimer, r.Quiet
 	if r.Room.Valid() {
 		t.extend().room = r.Room
@@ -71,9 +73,7 @@ func (c *conn) newTask(r *op.Request) *task {
 // freeTask takes back a task that is in no queue.
 func (c *conn) freeTask(t *task) {
 	t.reset()
-	if t == &c.first {
-		c.firstUsed = false
-	} else {
+	if t != &c.first {
 		spareTasks.Put(t)
 	}
 	c.pending--

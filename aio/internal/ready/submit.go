@@ -189,6 +189,6 @@ func (d *Driver) attachEnd(c *conn, t *task, r *op.Request) bool {
 
 // attachContext ends t when ctx is done. Called with c.mu.
 func (d *Driver) attachContext(c *conn, t *task, ctx context.Context) {
-	seq := t.seq
+	seq := t.seq.Load()
 	t.extend().stop = context.AfterFunc(ctx, func() { d.completeEarly(c, t, seq, context.Cause(ctx)) })
 }

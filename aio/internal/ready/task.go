@@ -4,6 +4,7 @@ package ready
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/sluice-go/sluice/aio/internal/op"
 	"github.com/sluice-go/sluice/aio/internal/socket"
@@ -12,13 +13,14 @@ import (
 
 // task is an operation that waits in a queue.
 type task struct {
-	next  *task
+	next  *task // nil while it is in no queue, as is prev
+	prev  *task
 	ctx   any
-	buf   []byte // to read into, or to write
-	done  int    // bytes so far
-	size  int    // ReadCounted: at most; writes: in all
-	timer int32  // place in the timers, or noTimer
-	seq   uint32 // changes each time that the task is used again
+	buf   []byte        // to read into, or to write
+	done  int           // bytes so far
+	size  int           // ReadCounted: at most; writes: in all
+	timer int32         // place in the timers, or noTimer
+	seq   atomic.Uint32 // see is
 	kind  op.Kind
 	quiet bool // a write that completes only when it fails
 	more  *taskMore
@@ -61,8 +63,14 @@ func (t *task) reset() {
 		*m = taskMore{}
 		spareMores.Put(m)
 	}
-	*t = task{seq: t.seq + 1}
+	t.ctx, t.buf, t.done, t.size, t.more = nil, nil, 0, 0, nil
+	t.seq.Add(1)
 }
+
+// is reports whether t is still the operation that had this seq: then it is in a queue of
+// the connection that it was submitted on, whose mu must be held. Else it may be one of
+// another connection.
+func (t *task) is(seq uint32) bool { return t.seq.Load() == seq }
 
 // ownRoom returns the memory that t was submitted with, if it still has that.
 func (t *task) ownRoom() *mem.Slab {

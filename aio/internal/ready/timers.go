@@ -38,7 +38,7 @@ func (t *timers) Pop() any {
 // push adds k of c, whose deadline is when, in nanoseconds since start.
 func (t *timers) push(c *conn, k *task, when int64) {
 	k.timer = int32(len(*t))
-	*t = append(*t, expiry{when: when, c: c, t: k, seq: k.seq})
+	*t = append(*t, expiry{when: when, c: c, t: k, seq: k.seq.Load()})
 	heap.Push(t, nil)
 }
 

@@ -224,33 +224,37 @@ func (d *Driver) expire() {
 		return
 	}
 	now := int64(time.Since(d.start))
+	var tried *conn
 	for {
 		e, ok := d.timers.expired(now)
 		if !ok {
 			return
 		}
 		d.mu.Unlock()
-		d.endLate(e, now)
+		d.endLate(e, now, e.c != tried)
 		d.mu.Lock()
+		tried = e.c
 	}
 }
 
 // endLate ends an operation whose deadline has passed, unless it can be carried out: when
 // Wait comes late, many connections have become ready in time that the poller has not reported
-// yet, or that this round had no memory for.
-func (d *Driver) endLate(e expiry, now int64) {
+// yet, or that this round had no memory for. try says that this round has not looked: of
+// thousands that end together on one connection only the first asks the kernel.
+func (d *Driver) endLate(e expiry, now int64, try bool) {
 	c := e.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	pending := func() bool { return (c.reads.has(e.t) || c.writes.has(e.t)) && e.t.seq == e.seq }
-	if !pending() {
+	if !e.t.is(e.seq) {
 		return
 	}
-	c.ready |= poller.Readable | poller.Writable
+	if try {
+		c.ready |= poller.Readable | poller.Writable
+	}
 	more := d.progressReads(c, true)
 	d.progressWrites(c)
 	switch {
-	case !pending():
+	case !e.t.is(e.seq):
 	case more && !e.t.kind.IsWrite():
 		d.mu.Lock()
 		d.backlog.push(c)

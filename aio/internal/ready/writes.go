@@ -47,10 +47,10 @@ func (d *Driver) progressWrites(c *conn) {
 // writable again. Most connections never come here and never get such an event.
 func (d *Driver) blockedWrites(c *conn) {
 	c.ready &^= poller.Writable
-	if c.watchWrites {
+	if c.ready&watchesWrites != 0 {
 		return
 	}
-	c.watchWrites = true
+	c.ready |= watchesWrites
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.life.closed && !c.closed {
