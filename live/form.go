@@ -55,7 +55,7 @@ func (f Form) String() string {
 // createStream ever made.
 const playStream = 1
 
-// chunkStreams for what a stream sends; 2 is the protocol's own, 3 that of
+// The chunk streams for what a stream sends; 2 is the protocol's own, 3 that of
 // commands.
 const (
 	audioChunks  = 4

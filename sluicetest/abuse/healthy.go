@@ -174,7 +174,7 @@ func picture(n uint64) []byte {
 	return b
 }
 
-// number is the number of a picture, or false for what is none.
+// numberOf returns the number of a picture, or false for what is none.
 func numberOf(body []byte) (uint64, bool) {
 	if len(body) < 18 || body[1] != 1 {
 		return 0, false

@@ -28,7 +28,7 @@ func httpCase(title, clause string, want Expectation, send func(*browser)) Case 
 	}}
 }
 
-// media returns the path of a stream.
+// path returns that of a stream.
 func (t *try) path(stream string) string { return "/" + t.target.app + "/" + stream + ".flv" }
 
 // head is the head of a request: lines without their ends, Host among them.

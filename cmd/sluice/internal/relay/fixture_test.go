@@ -285,7 +285,7 @@ func (s *relayServer) request(t *testing.T, method, path string, header http.Hea
 	return resp
 }
 
-// waiting waits until a stream has so many viewers.
+// viewersOf waits until a stream has so many viewers.
 func (s *relayServer) viewersOf(t *testing.T, stream string, n int) {
 	t.Helper()
 	relayEventually(t, fmt.Sprintf("%d viewers of %s", n, stream), func() bool {

@@ -19,7 +19,7 @@ import (
 	"github.com/sluice-go/sluice/internal/flvclip"
 )
 
-// answer reads an answer off a connection.
+// readAnswer reads an answer off a connection.
 func readAnswer(t *testing.T, r *bufio.Reader) (int, http.Header, string) {
 	t.Helper()
 	resp, err := http.ReadResponse(r, nil)

@@ -41,7 +41,7 @@ func written(t *testing.T) (dir string, records []string) {
 	return dir, records
 }
 
-// openState opens a node's state and reads all of it, as raft does at its start.
+// readState opens a node's state and reads all of it, as raft does at its start.
 func readState(dir string) (all []raft.Log, kept map[string][]byte, err error) {
 	n := &node{id: "x", dir: dir, onFail: func() {}}
 	if err := n.openState(wal.Options{}); err != nil {

@@ -38,7 +38,7 @@ type clusterStatus struct {
 	Problems []string
 }
 
-// awaitNodes waits until a node knows so many, itself included, and whose stream it is.
+// awaitCluster waits until a node knows so many, itself included, and whose stream it is.
 func (s *server) awaitCluster(t *testing.T, nodes int, stream, winner string) {
 	t.Helper()
 	eventually(t, lengthened(20*time.Second), func() string {
