@@ -14,8 +14,9 @@ func oneOf(names ...string) matcher {
 
 // System calls that move bytes, by Linux's names.
 var (
-	readCalls  = oneOf("read", "readv", "pread64", "preadv", "preadv2", "recvfrom", "recvmsg", "recvmmsg")
-	writeCalls = oneOf("write", "writev", "pwrite64", "pwritev", "pwritev2", "sendto", "sendmsg", "sendmmsg")
+	readCalls   = oneOf("read", "readv", "pread64", "preadv", "preadv2", "recvfrom", "recvmsg", "recvmmsg")
+	writeCalls  = oneOf("write", "writev", "pwrite64", "pwritev", "pwritev2", "sendto", "sendmsg", "sendmmsg")
+	isBeginning = oneOf("clone", "clone3", "fork", "vfork")
 )
 
 // A moved is what strace saw of the calls of one direction together.
@@ -177,11 +178,14 @@ var (
 	isCgo     = oneOf("runtime.cgocall")
 	// The kernel gives memory to a program when that touches it, and takes it back.
 	isFaulting = matching(`^(asm_)?exc_page_fault$|^(do_)?page_fault$|^do_(user_addr_fault|page_fault|mem_abort)$|^(__x64_|__arm64_)?(__)?sys_(munmap|madvise|brk)$`)
+	// Processes begin and end; the dynamic linker is what they begin with.
+	isStarting = matching(`^(os|syscall)\.(StartProcess|[Ff]orkExec|forkAndExecInChild1?)$|^(__x64_|__arm64_)?sys_(execve(at)?|v?fork|exit_group)$|^kernel_clone$|^do_exit$|^_dl_(start|main|sysdep_start|relocate_object|map_object)|^dl_main$`)
 	// What compiles patterns and templates, of Go, the C library and PCRE.
 	isCompiling = matching(`^regexp\.(Must)?Compile(POSIX)?$|^regexp\.compile$|^(text|html)/template\.\(\*Template\)\.(Parse|parse|Funcs)|^text/template/parse\.Parse$` +
 		`|^(__)?re_compile_internal$|^regcomp$|^pcre2?_compile`)
 	// What goes by a format or by reflection.
-	isFormatting = matching(`^fmt\.|^encoding/(json|xml|gob)[./]|^_*(IO_)?(vf|vs|vsn|f|s|sn)?(printf|scanf)(_internal)?$|^__printf_buffer$`)
+	isFormatting = matching(`^fmt\.|^encoding/(json|xml|gob)[./]|^_*(IO_)?(vf|vs|vsn|f|s|sn)?(printf|scanf)(_internal)?$|^__printf_buffer$` +
+		`|^std::(num_(get|put)<|basic_ios<|locale::|[io]stream::(_M_(extract|insert)|operator)|basic_[io]?stringstream<)`)
 	// Names of hosts are asked for.
 	isResolving = matching(`^net\.\(\*Resolver\)\.`)
 	// A timer that fires.

@@ -54,6 +54,7 @@ var rules = []rule{
 	{"handoffs", [][]string{byCPU}, true, "go", handoffs},
 	{"cgo-calls", [][]string{byCPU}, true, "go", cgoCalls},
 	{"page-faults", [][]string{byKernel}, true, "", pageFaults},
+	{"processes", [][]string{byKernel, byCalls}, true, "", processes},
 	{"compiled-again", [][]string{byCPU}, true, "", compiledAgain},
 	{"formatting", [][]string{byCPU}, true, "", formatting},
 	{"allocations", [][]string{byCPU}, true, "", allocations},

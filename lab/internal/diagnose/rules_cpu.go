@@ -130,6 +130,46 @@ func pageFaults(s *facts) (Finding, string) {
 	return f, ""
 }
 
+// processes: programs or threads are started, and end, with little to do for each.
+func processes(s *facts) (Finding, string) {
+	f := s.spent(passing(isStarting), "fork and exec", "starting and ending processes and threads, the loading of their libraries included",
+		"one process for many items: a loop within the program, xargs, what the shell has built in; workers or a pool of threads that stay")
+	switch lost := s.unsampled(); {
+	case s.idle:
+	case lost > f.Share:
+		f.Tool, f.Top, f.Share, f.Score = evidence.ToolStrace, "clone", lost, lost*s.busy
+		f.Clue = fmt.Sprintf("%s threads or processes began within %s, and %s of the processor time passed in such as end within a millisecond, which perf cannot sample",
+			units.Count(s.begun()), units.Time(s.Calls.Took), units.Percent(lost))
+	case samples(s.cpu) < fewSamples:
+		return Finding{}, tooFew(s.cpu)
+	}
+	return f, ""
+}
+
+// begun is how many threads and processes began.
+func (s *facts) begun() (n int64) {
+	if s.Calls == nil {
+		return 0
+	}
+	for _, c := range s.Calls.ByName {
+		if isBeginning(c.Name) {
+			n += c.Count - c.Errors
+		}
+	}
+	return n
+}
+
+// unsampled is the part of the processor time that perf missed, of a program that starts threads again and again.
+func (s *facts) unsampled() float64 {
+	if s.Perf == nil || s.CPUTime <= 0 || s.begun() < fewStarts {
+		return 0
+	}
+	return max(0, 1-float64(s.Perf.Total)/float64(s.CPUTime))
+}
+
+// fewStarts is how many threads have to begin while strace looks for that to say something.
+const fewStarts = 100
+
 // compiledAgain: patterns and templates are compiled each time they are used.
 func compiledAgain(s *facts) (Finding, string) {
 	return s.spent(passing(isCompiling), "compiling", "compiling regular expressions and templates",

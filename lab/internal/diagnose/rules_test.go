@@ -363,15 +363,18 @@ func TestProcessorTimeWithAName(t *testing.T) {
 		{"cgo-calls", []string{"runtime.exitsyscall", "runtime.cgocall", "main._Cfunc_add", "main.lex"}},
 		{"page-faults", []string{"clear_page_erms", "exc_page_fault", "asm_exc_page_fault", "main.lex"}},
 		{"page-faults", []string{"unmap_vmas", "__x64_sys_munmap", "do_syscall_64", "syscall.munmap", "main.lex"}},
+		{"processes", []string{"handle_intel", "_dl_sysdep_start", "_dl_start"}},
+		{"processes", []string{"unmap_vmas", "do_exit", "__x64_sys_exit_group", "do_syscall_64"}},
 		{"compiled-again", []string{"runtime.mallocgc", "regexp/syntax.parse", "regexp.compile", "regexp.MustCompile", "main.lex"}},
 		{"formatting", []string{"reflect.Value.Field", "fmt.(*pp).printValue", "fmt.Fprintf", "main.lex"}},
 		{"formatting", []string{"encoding/json.(*decodeState).object", "encoding/json.Unmarshal", "main.lex"}},
+		{"formatting", []string{"str_to_mpn", "std::num_get<char>::do_get", "std::istream::_M_extract<double>", "main.lex"}},
 		{"formatting", []string{"__printf_buffer", "__vfprintf_internal", "fprintf", "main.lex"}},
 		{"", []string{"main.inC", "runtime.cgocall", "main._Cfunc_add", "main.lex"}},
 		{"", []string{"internal/poll.(*FD).Write", "net.(*conn).Write", "fmt.Fprintf", "main.lex"}},
 	} {
 		e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Go: "go1.26", Tools: all(), Perf: profile(0.7, c.stack...), Waits: &evidence.Waits{}, Calls: &evidence.Calls{}, Sharing: &evidence.Sharing{}}
-		if f, _ := First(first(Diagnose(e))); f.Rule != c.rule || c.rule != "" && f.Top != "main.lex" {
+		if f, _ := First(first(Diagnose(e))); f.Rule != c.rule || c.rule != "" && f.Top != "main.lex" && f.Top != "fork and exec" {
 			t.Errorf("%s: %+v", c.stack, f)
 		}
 	}
@@ -390,5 +393,18 @@ func TestGoroutinesThatWaitForNames(t *testing.T) {
 	e := &evidence.Evidence{Took: time.Second, Go: "go1.26", Tools: all(), Waits: waits}
 	if f, found := First(first(Diagnose(e))); !found || f.Rule != "name-lookups" || f.Top != "main.backend" || !strings.HasPrefix(f.Clue, "4.0 goroutines") {
 		t.Errorf("%+v", f)
+	}
+}
+
+// perf takes no sample of a thread that ends within its period.
+func TestThreadsThatPerfCannotSample(t *testing.T) {
+	calls := &evidence.Calls{Took: time.Second, ByName: []evidence.Call{{Name: "clone3", Count: 1300}}}
+	e := &evidence.Evidence{Took: time.Second, CPUTime: 900 * time.Millisecond, Tools: all(), Perf: &evidence.Profile{Unit: "ns", Total: 3e6, Stacks: []evidence.Stack{{Value: 3e6, Count: 3, Frames: []evidence.Frame{{Func: "main"}}}}}, Calls: calls, Sharing: &evidence.Sharing{}}
+	if f, found := First(first(Diagnose(e))); !found || f.Rule != "processes" || !strings.HasPrefix(f.Clue, "1,300 threads") {
+		t.Errorf("%+v", f)
+	}
+	calls.ByName[0].Count = 10
+	if _, open := Diagnose(e); len(open) < 8 {
+		t.Errorf("from 3 samples only %+v is left open", open)
 	}
 }

@@ -92,11 +92,11 @@ var errVanished = errors.New("a process had ended")
 func refused(name, said string, ended error) error {
 	short := said[:min(len(said), 300)]
 	switch {
-	case said == "":
-		return fmt.Errorf("%s failed: %w", name, errors.Unwrap(ended))
+	case said == "": // as perf does when a process ends while it begins
+		return fmt.Errorf("%s failed: %w: maybe %w", name, errors.Unwrap(ended), errVanished)
 	case strings.Contains(said, "Captured and wrote"):
 		return nil
-	case strings.Contains(said, "No such process"):
+	case strings.Contains(said, "No such process"), strings.Contains(said, "Ignored open failure"):
 		return fmt.Errorf("%s: %w: %s", name, errVanished, short)
 	case strings.Contains(said, "perf_event_paranoid") || strings.Contains(said, "No permission to enable"):
 		return missing("perf is not permitted here: as root, sysctl kernel.perf_event_paranoid=1, or in a container --cap-add PERFMON")

@@ -31,7 +31,10 @@ func TestPerfIsTriedAgainWhenAProcessHasGone(t *testing.T) {
 	dir := t.TempDir()
 	script := `#!/bin/sh
 echo "$*" >>` + dir + `/calls
-[ $(wc -l <` + dir + `/calls) -gt 2 ] || { echo "Couldn't create thread/CPU maps: No such process" >&2; exit 244; }
+[ $(wc -l <` + dir + `/calls) -gt 2 ] && exit 0
+[ $(wc -l <` + dir + `/calls) -gt 1 ] && exit 255
+echo "Couldn't create thread/CPU maps: No such process" >&2
+exit 244
 `
 	if err := os.WriteFile(filepath.Join(dir, "perf"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
@@ -47,7 +50,7 @@ echo "$*" >>` + dir + `/calls
 	if err := os.WriteFile(filepath.Join(dir, "perf"), []byte("#!/bin/sh\nexit 7\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := perfRecord(t.Context(), os.Getpid(), filepath.Join(dir, "data"), time.Millisecond); err == nil || !strings.HasSuffix(err.Error(), "perf failed: exit status 7") {
+	if err := perfRecord(t.Context(), os.Getpid(), filepath.Join(dir, "data"), time.Millisecond); err == nil || !strings.Contains(err.Error(), "perf failed: exit status 7") {
 		t.Errorf("%v", err)
 	}
 }
