@@ -184,6 +184,21 @@ func formatting(s *facts) (Finding, string) {
 	return f, ""
 }
 
+// named is a rule that goes by the names of the program's own functions. Those that were made at run time, as Java's
+// and JavaScript's are, have none for perf.
+func named(look func(*facts) (Finding, string)) func(*facts) (Finding, string) {
+	return func(s *facts) (Finding, string) {
+		f, open := look(s)
+		made := s.cpuShare(func(frames []evidence.Frame) bool {
+			return len(frames) > 0 && frames[0].Func == evidence.UnknownFrame && strings.HasPrefix(frames[0].File, "perf-")
+		})
+		if open != "" || f.Score >= Significant || made*s.busy < Significant {
+			return f, open
+		}
+		return Finding{}, fmt.Sprintf("%s of the processor time passed in functions made at run time, which perf cannot name: a profiler of the language can (Java Flight Recorder; node --perf-basic-prof)", units.Percent(made))
+	}
+}
+
 func (s *facts) spent(pick func([]evidence.Frame) bool, top, what, try string) Finding {
 	cpu := s.cpuShare(pick)
 	return Finding{

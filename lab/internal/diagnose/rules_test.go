@@ -396,6 +396,18 @@ func TestGoroutinesThatWaitForNames(t *testing.T) {
 	}
 }
 
+func TestFunctionsWithoutNamesAreOpen(t *testing.T) {
+	e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), Perf: profile(0.7, evidence.UnknownFrame), Calls: &evidence.Calls{}, Sharing: &evidence.Sharing{}}
+	e.Perf.Stacks[0].Frames[0].File = "perf-42.map"
+	if _, open := Diagnose(e); len(open) != 6 || !strings.Contains(open[0].Why, "70 % of the processor time passed in functions made at run time") {
+		t.Errorf("%+v", open)
+	}
+	e.Perf.Stacks[0].Frames[0].File = "gzip" // what it calls has names
+	if _, open := Diagnose(e); len(open) > 0 {
+		t.Errorf("%+v", open)
+	}
+}
+
 // perf takes no sample of a thread that ends within its period.
 func TestThreadsThatPerfCannotSample(t *testing.T) {
 	calls := &evidence.Calls{Took: time.Second, ByName: []evidence.Call{{Name: "clone3", Count: 1300}}}

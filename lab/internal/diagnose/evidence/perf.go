@@ -147,7 +147,7 @@ func readPerfScript(r io.Reader, each int64, names *goFunctions) (*Profile, erro
 	inside, goProgram := false, false
 	flush := func() {
 		if inside {
-			for len(frames) > 1 && frames[len(frames)-1].Func == unknownFrame {
+			for len(frames) > 1 && frames[len(frames)-1].Func == UnknownFrame {
 				frames = frames[:len(frames)-1]
 			}
 			s.add(frames, value, 1)
@@ -208,13 +208,14 @@ func perfPeriod(text string, each int64) int64 {
 	return each
 }
 
-const unknownFrame = "[unknown]"
+// UnknownFrame is a function whose name perf does not know.
+const UnknownFrame = "[unknown]"
 
 // better names a frame of the program itself, with its line. perf writes addresses in user code
 // as places in the file; older ones did not, and then the names differ.
 func (g *goFunctions) better(f Frame, ip uint64, text string) Frame {
 	if g != nil && strings.Contains(text, "("+g.path) {
-		if known := g.frame(ip + g.shift); known.Func != "" && (f.Func == unknownFrame || f.Func == known.Func) {
+		if known := g.frame(ip + g.shift); known.Func != "" && (f.Func == UnknownFrame || f.Func == known.Func) {
 			return known
 		}
 	}
@@ -242,7 +243,7 @@ func perfFrame(text string) (f Frame, ip, begin uint64, ok bool) {
 		dso = strings.TrimSuffix(dso, " (deleted)")
 	}
 	if name = strings.TrimSpace(name); name == "" {
-		name = unknownFrame
+		name = UnknownFrame
 	}
 	if at := strings.LastIndex(name, "+0x"); at > 0 {
 		if into, err := strconv.ParseUint(name[at+len("+0x"):], 16, 64); err == nil {
@@ -254,12 +255,12 @@ func perfFrame(text string) (f Frame, ip, begin uint64, ok bool) {
 	switch {
 	case strings.HasPrefix(dso, "[kernel") || strings.HasPrefix(dso, "[guest.kernel") || strings.HasSuffix(dso, ".ko"):
 		f.File = kernelFile
-	case dso == unknownFrame:
+	case dso == UnknownFrame:
 		f.File = ""
 	default:
 		f.Func = compiled.ReplaceAllString(name, "")
 		name = f.Func
-		f.Native = !strings.Contains(f.File, ".so") && !strings.Contains(name, ".") && name != unknownFrame && f.File != "[vdso]"
+		f.Native = !strings.Contains(f.File, ".so") && !strings.Contains(name, ".") && name != UnknownFrame && f.File != "[vdso]"
 	}
 	return f, ip, begin, true
 }

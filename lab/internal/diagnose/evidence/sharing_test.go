@@ -29,8 +29,10 @@ func TestSharingIsLookedForInWhatUsesSeveralProcessorsNow(t *testing.T) {
 		}
 		return note
 	}
-	if look() == "" {
-		t.Error("looked for in a program that used half a processor, and uses none")
+	for tries := 0; look() == ""; tries++ { // threads that wait for a processor count, and others may have them
+		if tries == 20 {
+			t.Fatal("looked for in a program that used half a processor, and uses none")
+		}
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
 	var stop atomic.Bool
