@@ -59,7 +59,7 @@ var rules = []rule{
 	{"formatting", [][]string{byCPU}, true, "", named(formatting)},
 	{"allocations", [][]string{byCPU}, true, "", named(allocations)},
 	{"lock-contention", [][]string{byWaits}, false, "", lockContention},
-	{"name-lookups", [][]string{byGo}, false, "go", nameLookups},
+	{"host-names", [][]string{byGo}, false, "go", nameLookups},
 	{"goroutine-leak", [][]string{byGo}, false, "go", goroutineLeak},
 }
 

@@ -391,7 +391,7 @@ func TestGoroutinesThatWaitForNames(t *testing.T) {
 		{Reason: "select", Mean: 4, Frames: []evidence.Frame{{Func: "net.(*Resolver).lookupIPAddr"}, {Func: "net.(*Dialer).DialContext"}, {Func: "main.backend"}}},
 	}}
 	e := &evidence.Evidence{Took: time.Second, Go: "go1.26", Tools: all(), Waits: waits}
-	if f, found := First(first(Diagnose(e))); !found || f.Rule != "name-lookups" || f.Top != "main.backend" || !strings.HasPrefix(f.Clue, "4.0 goroutines") {
+	if f, found := First(first(Diagnose(e))); !found || f.Rule != "host-names" || f.Top != "main.backend" || !strings.HasPrefix(f.Clue, "4.0 goroutines") {
 		t.Errorf("%+v", f)
 	}
 }
