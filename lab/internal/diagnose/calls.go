@@ -168,7 +168,8 @@ var (
 	isParking     = matching(`^(__)?futex_(do_)?wait$|^__futex_abstimed_wait`)
 	isAtomic      = matching(`^(sync/atomic|internal/runtime/atomic)\.`)
 	// What a loop calls that asks again and again instead of waiting.
-	isAsking = matching(`^runtime\.(Gosched|gosched_m|selectnbrecv|selectnbsend|chanlen)$|^(__x64_|__arm64_)?sys_(sched_yield|do_poll)$|^(__)?sched_yield$`)
+	isAsking  = matching(`^runtime\.(Gosched|gosched_m|selectnbrecv|selectnbsend|chanlen)$|^(__x64_|__arm64_)?sys_(sched_yield|do_poll)$|^(__)?sched_yield$`)
+	isPolling = matching(`^(__x64_|__arm64_)?sys_(p?poll|p?select6?)$|^do_sys_poll$|^core_sys_select$`)
 	// What sets and stops timers, deadlines of connections too.
 	isTimer = matching(`^time\.(NewTimer|AfterFunc|After|NewTicker|newTimer|resetTimer|stopTimer)$|^time\.\(\*(Timer|Ticker)\)\.(Reset|Stop)$` +
 		`|^runtime\.\(\*timer\)\.(modify|stop|reset|maybeAdd|needsAdd)$|^runtime\.\(\*timers\)\.(addHeap|adjust|cleanHead|deleteMin|siftUp|siftDown)$` +

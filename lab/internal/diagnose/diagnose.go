@@ -46,6 +46,7 @@ var rules = []rule{
 	{"small-reads", [][]string{byCPU, byCalls}, true, "", smallReads},
 	{"fsync", [][]string{byCalls}, false, "", fsyncPerRecord},
 	{"empty-polls", [][]string{byCPU, byCalls}, true, "", emptyPolls},
+	{"wide-polls", [][]string{byCPU, byCalls}, true, "", widePolls},
 	{"busy-spin", [][]string{byCPU}, true, "", named(busySpin)},
 	{"delayed-ack", [][]string{byCalls}, false, "", delayedAck},
 	{"connection-per-request", [][]string{byCPU, byCalls}, true, "", connectionPerRequest},

@@ -143,6 +143,28 @@ func emptyPolls(s *facts) (Finding, string) {
 	}, ""
 }
 
+// wide is the number of descriptors from which on a call of poll costs more than one of epoll_wait by far.
+const wide = 64
+
+// widePolls: each call of poll or select asks about many descriptors, of which few have something.
+func widePolls(s *facts) (Finding, string) {
+	if s.Calls == nil {
+		return Finding{}, ""
+	}
+	var calls, watched int64
+	for _, c := range s.Calls.ByName {
+		if c.Watched > 0 {
+			calls, watched = calls+c.Count, watched+c.Watched
+		}
+	}
+	if calls < fewRepeats || watched < wide*calls {
+		return Finding{}, ""
+	}
+	f := s.spent(passing(isPolling), "poll", "poll and select", "epoll, or kqueue: the kernel is given each descriptor once, and says which have something; libuv, libevent and asyncio do it")
+	f.Clue += fmt.Sprintf(", which were asked about %s descriptors each time", units.Count(watched/calls))
+	return f, ""
+}
+
 // noDescriptors: there is no room for another file or connection.
 func noDescriptors(s *facts) (Finding, string) {
 	if s.Calls == nil || s.Calls.NoFiles < fewRepeats {

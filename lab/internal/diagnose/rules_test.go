@@ -396,6 +396,18 @@ func TestGoroutinesThatWaitForNames(t *testing.T) {
 	}
 }
 
+func TestPollsOfManyDescriptors(t *testing.T) {
+	calls := &evidence.Calls{Took: time.Second, Total: 1000, ByName: []evidence.Call{{Name: "poll", Count: 500, Watched: 500 * 1000}}}
+	e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), Calls: calls, Perf: profile(0.8, "sock_poll", "do_sys_poll", "__x64_sys_poll", "turn"), Sharing: &evidence.Sharing{}}
+	if f, found := First(first(Diagnose(e))); !found || f.Rule != "wide-polls" || !strings.Contains(f.Clue, "1,000 descriptors") {
+		t.Errorf("%+v", f)
+	}
+	calls.ByName[0].Watched = 500
+	if f, found := First(first(Diagnose(e))); found {
+		t.Errorf("%+v", f)
+	}
+}
+
 func TestFunctionsWithoutNamesAreOpen(t *testing.T) {
 	e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), Perf: profile(0.7, evidence.UnknownFrame), Calls: &evidence.Calls{}, Sharing: &evidence.Sharing{}}
 	e.Perf.Stacks[0].Frames[0].File = "perf-42.map"

@@ -190,7 +190,9 @@ type Call struct {
 	// Again is how many calls that moved 1..511 bytes followed one in the same direction on the same file,
 	// with nothing moved the other way in between: not the steps of a dialogue.
 	Again int64 `json:"again,omitempty"`
-	Empty int64 `json:"empty,omitempty"` // calls that asked without waiting whether there is something, and there was not
+	// Watched is how many descriptors all calls of poll and select were given.
+	Watched int64 `json:"watched,omitempty"`
+	Empty   int64 `json:"empty,omitempty"` // calls that asked without waiting whether there is something, and there was not
 }
 
 // A Size is how often a number of bytes came up.

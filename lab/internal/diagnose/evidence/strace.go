@@ -169,6 +169,12 @@ func (s *straceReader) call(thread, name, args, result, after, seconds string) {
 		c.Time += time.Duration(took * float64(time.Second))
 		s.waited(thread, name, args, strings.TrimSpace(result+after), time.Duration(took*float64(time.Second)))
 	}
+	if at, polls := watchedAt[name]; polls {
+		text, _ := argument(args, at)
+		if n, err := strconv.ParseInt(text, 0, 32); err == nil && n > 0 {
+			c.Watched += n
+		}
+	}
 	moved, err := strconv.ParseInt(result, 0, 64)
 	switch {
 	case err != nil: // "?": it did not return, or a signal came in between
@@ -340,6 +346,9 @@ var sizeAt = map[string]int{
 	"recvfrom": 2, "sendto": 2, "recv": 2, "send": 2,
 	"sendfile": 3, "sendfile64": 3, "splice": 4, "tee": 2, "copy_file_range": 4,
 }
+
+// watchedAt is the index of the argument with the number of descriptors.
+var watchedAt = map[string]int{"poll": 1, "ppoll": 1, "select": 0, "pselect6": 0}
 
 var vectors = map[string]bool{
 	"readv": true, "writev": true, "preadv": true, "pwritev": true, "preadv2": true, "pwritev2": true,

@@ -113,7 +113,7 @@ func TestStraceLines(t *testing.T) {
 		{"a dialogue", "write(3, ..., 10) = 10\nread(3, ..., 10) = 10\nwrite(3, ..., 10) = 10\n", []Call{
 			{Name: "write", Count: 2, Bytes: 20, Full: 2, Sizes: []Size{{10, 2}}, Asked: []Size{{10, 2}}},
 			{Name: "read", Count: 1, Bytes: 10, Full: 1, Sizes: []Size{{10, 1}}, Asked: []Size{{10, 1}}}}},
-		{"nothing was ready", "poll([{fd=3, events=POLLIN}], 1, 0) = 0 (Timeout)\npoll([{fd=3, events=POLLIN}], 1, 1000) = 0 (Timeout)\nsched_yield() = 0\n", []Call{{Name: "poll", Count: 2, Empty: 1}, {Name: "sched_yield", Count: 1, Empty: 1}}},
+		{"nothing was ready", "poll([{fd=3, events=POLLIN}], 1, 0) = 0 (Timeout)\npoll([{fd=3, events=POLLIN}], 1, 1000) = 0 (Timeout)\nsched_yield() = 0\n", []Call{{Name: "poll", Count: 2, Watched: 2, Empty: 1}, {Name: "sched_yield", Count: 1, Empty: 1}}},
 		{"an end of file", "read(3, \"\", 512) = 0\n", []Call{{Name: "read", Count: 1, Sizes: []Size{{0, 1}}, Asked: []Size{{512, 1}}}}},
 		{"cut off", "close(3) = 0\nclose(4) =", []Call{{Name: "close", Count: 1}}},
 		{"a long line", "close(3) = 0\nwrite(1, \"" + strings.Repeat("x", 2*mostLine) + "\", 5) = 5\nclose(3) = 0\n", []Call{{Name: "close", Count: 2}}},
@@ -181,6 +181,15 @@ func FuzzStrace(f *testing.F) {
 func TestWaitsForLocksOfTheCLibrary(t *testing.T) {
 	c, err := readStrace(strings.NewReader("1 futex(0x5, FUTEX_WAIT_PRIVATE, 2, NULL) = 0 <0.5>\n1 fsync(3) = 0 <0.25>\n2 futex(0x5, FUTEX_WAIT_PRIVATE, 0, NULL) = 0 <0.125>\n2 fsync(3) = 0 <2.0>\n"), false, nil, nil, nil)
 	if err != nil || c.LockTime != 500*time.Millisecond || c.LockIO != 250*time.Millisecond || c.Woken != 1 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func TestPollsSayHowManyTheyAsk(t *testing.T) {
+	c, err := readStrace(strings.NewReader(`1 10.0 poll([{fd=3, events=POLLIN}, {fd=4, events=POLLIN}, ...], 1000, -1) = 1 ([{fd=3, revents=POLLIN}]) <0.000010>
+1 10.1 select(5, [3 4], NULL, NULL, {tv_sec=1, tv_usec=0}) = 0 (Timeout) <0.000010>
+`), false, nil, nil, nil)
+	if err != nil || c.ByName[0].Watched != 1000 || c.ByName[1].Watched != 5 {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
