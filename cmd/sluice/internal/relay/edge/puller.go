@@ -2,6 +2,7 @@ package edge
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -33,6 +34,8 @@ type Puller struct {
 	pulls   map[string]*pulling
 	refused map[string]refusal
 	health  health
+	logged  time.Time // when lines were counted from
+	lines   int       // in the log since then
 
 	begun, failed, reconnects atomic.Int64
 }
@@ -47,6 +50,29 @@ type refusal struct {
 
 // ID returns this server's name in paths.
 func (p *Puller) ID() string { return p.options.ID }
+
+// In logEvery so many pulls that fail are logged: any client can ask for thousands of names.
+const (
+	logEvery = 10 * time.Second
+	maxLines = 20
+)
+
+// refusalLevel is the level of the line for a pull that never had a frame. That there is no
+// such stream the line for the viewer says.
+func (p *Puller) refusalLevel(err error, now time.Time) slog.Level {
+	if errors.Is(err, ErrNotFound) {
+		return slog.LevelDebug
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now.Sub(p.logged) >= logEvery {
+		p.logged, p.lines = now, 0
+	}
+	if p.lines++; p.lines > maxLines {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}
 
 // leave marks a pull as ending because its stream has no viewers. It reports
 // false when there was a new request since then, or the stream has viewers again.

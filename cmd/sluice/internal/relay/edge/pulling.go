@@ -27,7 +27,7 @@ func (q *pulling) run() {
 		q.puller.over(q, err)
 		q.err = err
 		close(q.ready)
-		q.log.Info("no stream from the origin", "why", err)
+		q.log.Log(ctx, q.puller.refusalLevel(err, time.Now()), "no stream from the origin", "why", err)
 		return
 	}
 	q.puller.ending(q)
