@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -157,6 +158,37 @@ func TestEdgeRefusesWhatTheOriginDoesNotHave(t *testing.T) {
 			t.Errorf("%s: %s, %q, %v", scheme, resp.Status, text, err)
 		}
 		http.DefaultClient.CloseIdleConnections()
+	}
+}
+
+// An edge that fetches as many streams as it may says that it is full, and not that there is no
+// such stream.
+func TestEdgeThatFetchesTooMany(t *testing.T) {
+	far := rtmpServe(t, nil)
+	near := rtmpServeWith(t, nil, func(s *Server) {
+		o, err := pull.New(s.host, []string{edgeAddress(far, "http")}, func(o *edge.Options) { o.Max = 1 })
+		if err != nil {
+			panic(err)
+		}
+		s.host.Puller = o
+	})
+	p := rtmpPush(t, far, "rtmp", "live", "s")
+	if err := p.send(rtmpClip()[:10]); err != nil {
+		t.Fatal(err)
+	}
+	x := rtmpDial(t, near, "rtmp", "live")
+	if err := x.c.Play("s?wait=30"); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.Get("http://" + near.Addresses()["http"] + "/live/other.flv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+	if err != nil || resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(text), "max-streams") {
+		t.Errorf("%s, %q, %v", resp.Status, text, err)
 	}
 }
 

@@ -77,7 +77,7 @@ func NewCluster(h *session.Host, nodes Nodes, change func(*edge.Options)) *Origi
 	o.cluster = &cluster{nodes: nodes, last: map[string]map[*edge.Origin]directory.Source{}, move: map[string]move{}}
 	options := edge.Options{
 		Locate: o.cluster.locate, Failed: o.cluster.failed, Quiet: o.cluster.quiet, Local: o, Logger: h.Log, GiveUp: h.Config().OriginRetry, MaxFrame: h.Config().MaxFrame,
-		Retry: nodeRetry, RetryMost: nodeMost, Idle: nodeIdle, Start: nodeStart, Refuse: nodeRefuse, Max: 100_000,
+		Retry: nodeRetry, RetryMost: nodeMost, Idle: nodeIdle, Start: nodeStart, Refuse: nodeRefuse, Max: mostPulls,
 	}
 	if change != nil {
 		change(&options)

@@ -47,13 +47,27 @@ func New(h *session.Host, addresses []string, change func(*edge.Options)) (*Orig
 		return nil, err
 	}
 	o := newOrigin(h)
-	options := edge.Options{ID: h.ID, Origins: from, Local: o, Logger: h.Log, GiveUp: h.Config().OriginRetry, Idle: h.Config().PublishTimeout, MaxFrame: h.Config().MaxFrame}
+	options := edge.Options{ID: h.ID, Origins: from, Local: o, Logger: h.Log, GiveUp: h.Config().OriginRetry, Idle: h.Config().PublishTimeout, MaxFrame: h.Config().MaxFrame, Max: most(h.Config().MaxStreams)}
 	if change != nil {
 		change(&options)
 	}
 	o.pulls = edge.New(options)
 	return o, nil
 }
+
+// most is how many streams may be fetched at once, when so many may be published; 0 is no limit.
+func most(streams int) int {
+	if streams == 0 {
+		return mostPulls
+	}
+	return max(streams, leastPulls)
+}
+
+const (
+	mostPulls = 100_000
+	// leastPulls is what an edge fetches whose own publishers are few.
+	leastPulls = 1000
+)
 
 func newOrigin(h *session.Host) *Origin {
 	return &Origin{host: h, wanted: make(map[string]int), mine: make(map[string]*live.Publisher), begins: make(map[string]bool)}
@@ -84,6 +98,9 @@ func (o *Origin) want(ctx context.Context, info session.Info) error {
 		}
 		// Do not send the origin's error text and address to the peer.
 		o.host.Log.Debug("not pulled", "stream", info.Stream, "error", err)
+		if errors.Is(err, edge.ErrTooMany) {
+			return fmt.Errorf("%w: too many streams are fetched from the origin; see max-streams", session.ErrFull)
+		}
 		missing := fmt.Errorf("%w: %s", session.ErrNotFound, info.Stream)
 		if play.Wait == 0 || ctx.Err() != nil || errors.Is(err, edge.ErrLoop) {
 			return missing
