@@ -8,7 +8,7 @@ import (
 )
 
 // A configuration of AAC says whether frames have 1,024 samples or 960, as in radio (ISO/IEC
-// 14496-3, section 4.4.1); HE-AAC has twice as many at the rate that is heard.
+// 14496-3, section 4.4.1); HE-AAC has twice as many where the rate that is heard is.
 func TestHowLongAFrameOfAACIs(t *testing.T) {
 	for _, c := range []struct {
 		asc     []byte
@@ -20,6 +20,10 @@ func TestHowLongAFrameOfAACIs(t *testing.T) {
 		{[]byte{0x2b, 0x11, 0x88, 0}, 2048, 42_666_666},  // HE-AAC, 24 and 48 kHz
 		{[]byte{0x2b, 0x11, 0x8a, 0}, 1920, 40 * time.Millisecond},
 		{[]byte{0x11, 0x90, 0x56, 0xe5, 0x00}, 1024, 21_333_333}, // with an extension
+		{[]byte{0x29, 0x91, 0x88, 0}, 1024, 21_333_333},          // HE-AAC, 48 kHz both
+		{[]byte{0xf8, 0xe8, 0x40, 0}, 512, 11_609_977},           // AAC-ELD, 44.1 kHz
+		{[]byte{0xf8, 0xe8, 0x50, 0}, 480, 10_884_353},
+		{[]byte{0xf9, 0x46, 0x40, 0}, 0, 0}, // xHE-AAC
 	} {
 		config, err := NewAACConfig(c.asc)
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h265"
-	"github.com/bluenviron/mediacommon/v2/pkg/codecs/mpeg4audio"
 
 	"github.com/sluice-go/sluice/flv"
 )
@@ -44,15 +43,7 @@ func (c *Config) parseAudio() error {
 	}
 	c.Rate, c.Channels = a.Rate, a.Channels
 	if c.Codec == flv.CodecAAC {
-		// HE-AAC has 1,024 samples at half the rate that is heard.
-		c.FrameLen = 1024
-		if n := len(c.Record); n >= 2 && (c.Record[0]>>3 == 5 || c.Record[0]>>3 == 29) {
-			c.FrameLen = 2048
-		}
-		var asc mpeg4audio.AudioSpecificConfig
-		if asc.Unmarshal(c.Record) == nil && asc.FrameLengthFlag {
-			c.FrameLen = c.FrameLen / 1024 * 960
-		}
+		c.FrameLen = aacFrame(c.Record, c.Rate)
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func (c *Collector) aac(payload mem.Buf, marker bool) error {
 			}
 			return c.parts()
 		}
-		c.at = timestamp + uint32(n*f.Config.FrameLen)
+		c.at = timestamp + uint32(n*f.Config.FrameLen*f.Clock/f.Config.Rate) // HE-AAC may have the clock of what it is built on
 		frame, _ := withoutADTS(p[rest : rest+size])
 		if err := c.frame(frame); err != nil {
 			return err

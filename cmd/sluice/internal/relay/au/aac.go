@@ -28,16 +28,16 @@ var aacElements = [][]int{
 // have; nil for others, and when it does not say them.
 func AACElements(config []byte) (list []AACElement) {
 	const lc = 2
-	kind, number, at, ok := channelsOf(config)
-	if !ok || kind != lc || number >= len(aacElements) {
+	h, ok := readAACHead(config)
+	if !ok || h.kind != lc || h.channels >= len(aacElements) {
 		return nil
 	}
-	if number == 0 {
-		p := program{p: config, at: at}
+	if h.channels == 0 {
+		p := program{p: config, at: h.at}
 		return p.read()
 	}
 	var tags [AACEnd]int
-	for _, kind := range aacElements[number] {
+	for _, kind := range aacElements[h.channels] {
 		list = append(list, AACElement{kind, tags[kind]})
 		tags[kind]++
 	}
@@ -47,12 +47,12 @@ func AACElements(config []byte) (list []AACElement) {
 // AACProgramElement returns the element of a frame that says which channels there are, without a comment, of an
 // AudioSpecificConfig that has it; nil for others. The headers of ADTS have no place for it.
 func AACProgramElement(config []byte) []byte {
-	_, number, at, ok := channelsOf(config)
-	p := program{p: config, at: at}
-	if !ok || number != 0 || p.read() == nil {
+	h, ok := readAACHead(config)
+	p := program{p: config, at: h.at}
+	if !ok || h.channels != 0 || p.read() == nil {
 		return nil
 	}
-	return p.copy([]byte{AACProgram << 5}, 3, at)
+	return p.copy([]byte{AACProgram << 5}, 3, h.at)
 }
 
 // AACConfigOfProgram returns an AudioSpecificConfig with the element that a frame begins with which says which
@@ -66,41 +66,78 @@ func AACConfigOfProgram(config, frame []byte) []byte {
 	return p.copy(slices.Clone(config), 8*len(config), kind)
 }
 
-// channelsOf returns the kind of AAC of an AudioSpecificConfig, that below HE-AAC, the number that it has for
-// its channels, and the place in bits where they are spelled out if it is 0 (tables 1.15 and 4.1).
-func channelsOf(config []byte) (kind, number, at int, ok bool) {
+// An aacHead is what an AudioSpecificConfig begins with (ISO/IEC 14496-3, tables 1.15 and 4.1).
+type aacHead struct {
+	kind     int  // of AAC, that below HE-AAC
+	rate     int  // of it, in Hz
+	channels int  // their number; 0: they are spelled out
+	short    bool // frames of 960 samples, or of as much less
+	at       int  // bits
+}
+
+// readAACHead reads it; ok is false where it is cut off.
+func readAACHead(config []byte) (h aacHead, ok bool) {
 	p := program{p: config}
-	rate := func() {
-		if p.take(4) == 15 {
-			p.take(24)
+	rate := func() int {
+		if i := p.take(4); i != 15 {
+			return aacRates[i]
 		}
+		return p.take(24)
 	}
-	kind = p.take(5)
-	rate()
-	number = p.take(4)
-	if kind == 5 || kind == 29 { // HE-AAC
+	kind := func() int {
+		if k := p.take(5); k != 31 {
+			return k
+		}
+		return 32 + p.take(6)
+	}
+	h.kind, h.rate = kind(), rate()
+	h.channels = p.take(4)
+	if h.kind == 5 || h.kind == 29 { // HE-AAC
 		rate()
-		kind = p.take(5)
+		h.kind = kind()
 	}
-	p.take(1)
+	h.short = p.take(1) == 1
 	if p.take(1) == 1 {
 		p.take(14)
 	}
 	p.take(1)
-	return kind, number, p.at, !p.short
+	h.at = p.at
+	return h, !p.failed
+}
+
+// aacRates are the sampling rates by index (table 1.18).
+var aacRates = [16]int{96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350}
+
+// aacFrame returns how many samples a frame of AAC has at the rate that is heard; 0 when that is not known.
+func aacFrame(config []byte, heard int) int {
+	h, _ := readAACHead(config) // what is behind the kind may be missing
+	n, less := 1024, 64
+	switch h.kind {
+	case 23, 39: // AAC-LD and AAC-ELD
+		n, less = 512, 32
+	case 42: // xHE-AAC: it says so elsewhere
+		return 0
+	}
+	if h.short {
+		n -= less
+	}
+	if heard > h.rate {
+		n *= 2 // HE-AAC, which may leave the rate as it is
+	}
+	return n
 }
 
 // A program reads the element that says which channels there are, from a place in bits on.
 type program struct {
-	p     []byte
-	at    int
-	short bool
+	p      []byte
+	at     int
+	failed bool // there are not as many bits
 }
 
 func (p *program) take(n int) int {
 	v, err := bits.ReadBits(p.p, &p.at, n)
 	if err != nil {
-		p.short = true
+		p.failed = true
 	}
 	return int(v)
 }
@@ -128,7 +165,7 @@ func (p *program) read() (list []AACElement) {
 	for range coupling {
 		p.take(5)
 	}
-	if p.short {
+	if p.failed {
 		return nil
 	}
 	return list
