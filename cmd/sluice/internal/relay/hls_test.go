@@ -226,10 +226,13 @@ func TestHLSOnlyWhileItIsAskedFor(t *testing.T) {
 		})
 	}
 	// On a busy machine the viewer may have gone before it was looked for: then it has more time.
+	var asked time.Time
+	var target time.Duration
 	for tries := 0; ; tries++ {
 		f.during(t, func() {
 			v := s.watchHLS(t, "/live/s.m3u8")
-			v.read(t, "")
+			asked = time.Now()
+			target = time.Duration(v.read(t, "").Target) * time.Second
 		})
 		wrong := ""
 		if bytes, muxers := s.hls.Held(); bytes == 0 || muxers != 1 {
@@ -253,6 +256,9 @@ func TestHLSOnlyWhileItIsAskedFor(t *testing.T) {
 		s.hls.Times.First, s.hls.Times.Idle, s.hls.Times.Linger = 2*s.hls.Times.First, 2*s.hls.Times.Idle, 2*s.hls.Times.Linger
 	}
 	gone()
+	if since := time.Since(asked); since < target { // players of whole segments ask once in that time
+		t.Errorf("the viewer has ended %v after its last request, the target duration is %v", since, target)
+	}
 	s.log.line(t, "viewer ended", "protocol=hls", "asks no more")
 }
 

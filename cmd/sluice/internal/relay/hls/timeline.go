@@ -336,6 +336,14 @@ func (t *timeline) free() {
 	t.notify()
 }
 
+// pause is for how long a player may ask for nothing: it reads the playlist again when a target duration has
+// passed (RFC 8216, section 6.3.4), and may be late by a half.
+func (t *timeline) pause() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return time.Duration(t.target) * time.Second * 3 / 2
+}
+
 // find returns the segment of that number, nil when there is none. The lock is held.
 func (t *timeline) find(number int64) *segment {
 	if len(t.all) == 0 || number < t.all[0].number || number >= t.numbers {

@@ -121,6 +121,9 @@ func (v *viewer) leave(media bool) {
 		s := v.server
 		s.mu.Lock()
 		v.limit = s.Times.Idle
+		for _, m := range v.uses {
+			v.limit = max(v.limit, m.line.pause())
+		}
 		s.mu.Unlock()
 	}
 }
