@@ -237,6 +237,26 @@ func TestInBandSets(t *testing.T) {
 	}
 }
 
+// A stream may have several sequence parameter sets at a time. One that comes alone takes the place of all: it
+// may have another id where the size has changed.
+func TestInBandSetsOfSeveralSizes(t *testing.T) {
+	first, second := []byte("\x67\x42\xc0\x1e\xda\x02\x80\xbf\xe5\xc0\x44\x00\x00\x03\x00\x04\x00\x00\x03\x00\xc8\x3c\x58\xba\x80"), []byte("\x67\x42\xc0\x1e\x56\x80\xa0\x2f\xf9\x70\x11\x00\x00\x03\x00\x01\x00\x00\x03\x00\x32\x0f\x16\x2e\xa0")
+	picture, other := []byte("\x68\xce\x0f\xc8"), []byte("\x68\x53\x83\xf2")
+	b := InBand{Codec: flv.CodecAVC}
+	both := [][]byte{first, second, picture, other}
+	b.Start(both)
+	if c := b.Config(); c == nil || !slices.EqualFunc(c.Sets, both, bytes.Equal) {
+		t.Fatalf("%+v, want % x", c, both)
+	}
+	if changed, key := b.Learn(append(slices.Clone(both), []byte{0x65, 1})); changed || !key {
+		t.Error("the same sets again are a change, or the picture is none to start at")
+	}
+	want := [][]byte{second, picture, other}
+	if changed, _ := b.Learn([][]byte{second, other}); !changed || !slices.EqualFunc(b.Config().Sets, want, bytes.Equal) {
+		t.Errorf("% x, want % x", b.Config().Sets, want)
+	}
+}
+
 func TestHostileFrames(t *testing.T) {
 	huge := []byte{0x17, 1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1}
 	many := []byte{0x17, 1, 0, 0, 0}

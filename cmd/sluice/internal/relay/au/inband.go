@@ -27,6 +27,7 @@ func (b *InBand) Start(sets [][]byte) { b.Learn(sets) }
 // Learn looks at the units of a picture, borrowed until it returns. It reports whether
 // the configuration has changed, and whether the picture is one to start at.
 func (b *InBand) Learn(units [][]byte) (changed, key bool) {
+	changed = b.forget(units)
 	for _, u := range units {
 		if b.Codec == flv.CodecAV1 {
 			if OBUType(u) == obuSequenceHeader {
@@ -76,6 +77,24 @@ func (b *InBand) learnAV1(sequence []byte) bool {
 	return !same
 }
 
+// forget drops the sequence parameter sets of H.264 that are not among those that come: encoders that change
+// the size may give the next one another id, and some have several at a time.
+func (b *InBand) forget(units [][]byte) (changed bool) {
+	var come []uint32
+	for _, u := range units {
+		if b.Codec == flv.CodecAVC && NALType(b.Codec, u) == avcSPS {
+			come = append(come, setID(b.Codec, u))
+		}
+	}
+	n := len(b.sets)
+	if len(come) > 0 {
+		b.sets = slices.DeleteFunc(b.sets, func(s []byte) bool {
+			return NALType(b.Codec, s) == avcSPS && !slices.Contains(come, setID(b.Codec, s))
+		})
+	}
+	return len(b.sets) < n
+}
+
 // add reports whether the set is new.
 func (b *InBand) add(set []byte) bool {
 	t, id := NALType(b.Codec, set), setID(b.Codec, set)
@@ -91,11 +110,13 @@ func (b *InBand) add(set []byte) bool {
 	return true
 }
 
-// setID returns the id of a picture parameter set, and 0 for other sets: a stream has
-// one of each.
+// setID returns the id of a picture parameter set, and of a sequence parameter set of H.264. It is 0 for other
+// sets: a stream has one of each.
 func setID(codec flv.FourCC, set []byte) uint32 {
 	skip := 0
 	switch t := NALType(codec, set); {
+	case codec == flv.CodecAVC && t == avcSPS:
+		skip = 4
 	case codec == flv.CodecAVC && t == avcPPS:
 		skip = 1
 	case codec == flv.CodecHEVC && t == hevcPPS:
