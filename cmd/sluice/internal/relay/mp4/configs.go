@@ -71,9 +71,9 @@ func configOf(trak []byte) (*au.Config, error) {
 	record := func(before int, kind string) []byte { return inside(entry[min(before, len(entry)):], kind) }
 	switch kind {
 	case "avc1":
-		return au.ParseConfig(flv.CodecAVC, record(pictureEntry, "avcC"))
+		return setsOf(flv.CodecAVC, record(pictureEntry, "avcC"))
 	case "hvc1":
-		return au.ParseConfig(flv.CodecHEVC, record(pictureEntry, "hvcC"))
+		return setsOf(flv.CodecHEVC, record(pictureEntry, "hvcC"))
 	case "av01":
 		return au.ParseConfig(flv.CodecAV1, record(pictureEntry, "av1C"))
 	case "vp09":
@@ -102,4 +102,14 @@ func configOf(trak []byte) (*au.Config, error) {
 		return nil, fmt.Errorf("a descriptor of sound of type %#x", object)
 	}
 	return nil, nil
+}
+
+// setsOf makes a configuration of the parameter sets in a record: what stands before those of HEVC may be
+// wrong in older files.
+func setsOf(codec flv.FourCC, record []byte) (*au.Config, error) {
+	c, err := au.ParseConfig(codec, record)
+	if err != nil {
+		return nil, err
+	}
+	return au.NewVideoConfig(codec, c.Sets)
 }
