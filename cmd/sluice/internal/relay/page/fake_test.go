@@ -37,6 +37,8 @@ type fakeServer struct {
 	over    int      // rises to end the plays that go on
 	other   string   // URL of the server to which those are sent who ask where to connect
 	gone    bool     // plays are not answered
+	held    bool     // plays have no answer for as long as they are waited for
+	left    int      // of those, how many are over
 
 	findings []map[string]any // of the doctor
 	examined []string         // streams
@@ -196,7 +198,7 @@ func (f *fakeServer) media(w http.ResponseWriter, r *http.Request) {
 		f.played = append(f.played, r.RequestURI)
 	}
 	known := slices.ContainsFunc(f.streams, func(s map[string]any) bool { return "/"+s["name"].(string)+".flv" == r.URL.Path })
-	silent := f.silent
+	silent, held := f.silent, f.held
 	allowed := f.play == "" || r.URL.Query().Get("token") == f.play
 	f.mu.Unlock()
 	switch {
@@ -207,6 +209,10 @@ func (f *fakeServer) media(w http.ResponseWriter, r *http.Request) {
 		fakeAnswer(w, http.StatusForbidden, map[string]any{"error": "a token is needed"})
 		return
 	case r.Method == http.MethodHead:
+		return
+	case held:
+		<-r.Context().Done()
+		f.set(func() { f.left++ })
 		return
 	}
 	if websocket.IsWebSocketUpgrade(r) {

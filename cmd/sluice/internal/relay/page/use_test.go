@@ -76,6 +76,12 @@ func TestPageInUse(t *testing.T) {
 		refusedWebSocket(t, chromium)
 	})
 
+	t.Run("a WebSocket that is left before it is made", func(t *testing.T) {
+		t.Parallel()
+		server := serve(t, "live/s")
+		leftWebSocket(t, chromium, server)
+	})
+
 	t.Run("a stream without sound", func(t *testing.T) {
 		t.Parallel()
 		server := serve(t, "live/s")

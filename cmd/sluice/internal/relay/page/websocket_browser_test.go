@@ -46,3 +46,14 @@ func refusedWebSocket(t *testing.T, chromium context.Context) {
 	typeInto(b, "#play-token-value", "secret\r")
 	b.until(playing)
 }
+
+// mpegts.js throws when a WebSocket fails that it has given up, as one does that is closed before it is there.
+func leftWebSocket(t *testing.T, chromium context.Context, server *fakeServer) {
+	b := open(t, chromium, server, "/?stream=live/s", desktop, false, "WebSocket is closed before the connection is established")
+	b.until(playing)
+	server.set(func() { server.held = true })
+	chooseWay(b, "ws")
+	server.until(t, func() bool { return len(server.played) == 2 })
+	click(b, "#stop")
+	server.until(t, func() bool { return server.left == 1 })
+}

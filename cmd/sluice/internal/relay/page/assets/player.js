@@ -22,7 +22,11 @@ const merge = byId("merge");
 const tokenForm = byId("play-token");
 
 const { mpegts } = window;
-if (mpegts) mpegts.LoggingControl.enableAll = false; // failures are shown, not logged
+if (mpegts) {
+  mpegts.LoggingControl.enableAll = false; // failures are shown, not logged
+  // A WebSocket that was given up before it was there fails once more, which mpegts.js throws.
+  addEventListener("error", (e) => { if (e.filename.endsWith("/mpegts.js") && e.error?.name === "RuntimeException") e.preventDefault(); });
+}
 
 let engine = null; // of mpegts.js, while there is a connection
 let wanted = null; // {name}, while it shall play
