@@ -16,9 +16,9 @@ const (
 	// A browser has some for each track, and each layer of it. The library keeps 2.5 KB for
 	// each as long as the session lives.
 	maxSources = 128
-	// maxWaiting is how many bytes of a client may wait to be read, maxWaitingAll of all
-	// together: more is lost, as on the way, but for clients of which no more than fairWaiting
-	// does.
+	// maxWaiting is how many bytes of a client may wait to be read, or for a client over TCP;
+	// maxWaitingAll of all together: more is lost, as on the way, but for clients of which no
+	// more than fairWaiting does.
 	maxWaiting, maxWaitingAll, fairWaiting = 2 << 20, 16 << 20, 128 << 10
 	// What is of no track is never read: it is dropped when the first of it has waited for
 	// readWithin. The library reads up to probeReads packets to find that out.
@@ -30,11 +30,11 @@ const (
 // ErrSources: a client has named too many sources.
 var ErrSources = fmt.Errorf("the client names more than %d sources of media", maxSources)
 
-// buffers are what a session has received, by source.
+// buffers are what a session has received, by source, or what waits for a client over TCP.
 type buffers struct {
 	media   bool // the client may send media
 	end     func(reason error)
-	all     *atomic.Int64 // bytes that wait in all sessions
+	all     *atomic.Int64 // bytes that wait in all buffers of this kind
 	sources atomic.Int32
 	waiting atomic.Int64 // bytes
 }
@@ -48,6 +48,10 @@ func (x *buffers) buffer(kind packetio.BufferPacketType, _ uint32) io.ReadWriteC
 	case kind == packetio.RTPBufferPacket && !x.media:
 		return nothing{}
 	}
+	return x.one()
+}
+
+func (x *buffers) one() *buffer {
 	b := &buffer{all: x}
 	b.come.L = &b.mu
 	return b

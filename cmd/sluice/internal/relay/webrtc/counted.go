@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"strings"
+	"sync"
 
 	"github.com/pion/stun/v4"
 )
@@ -23,11 +24,34 @@ type counted struct {
 	known func(ufrag string) bool
 	first []byte // what has come of the first packet
 	begun bool   // it was for a session
+	out   *buffer
+	sends sync.Once
 }
 
 func (c *counted) Close() error {
 	c.leave()
+	c.out.Close()
 	return c.Conn.Close()
+}
+
+// Write takes a whole packet, borrowed until it returns, and does not wait for the client: it is
+// lost, as on the way, when too much does.
+func (c *counted) Write(p []byte) (int, error) {
+	c.sends.Do(func() { go c.send() })
+	return c.out.Write(p)
+}
+
+// send writes what waits, until Close.
+func (c *counted) send() {
+	p := make([]byte, readSize)
+	for {
+		n, err := c.out.Read(p)
+		if err != nil {
+			return
+		}
+		// The reading side sees an error too, and closes.
+		_, _ = c.Conn.Write(p[:n])
+	}
 }
 
 // Read is called by one goroutine at a time.

@@ -15,8 +15,6 @@ import (
 const (
 	// socketBuffer is asked of the kernel for the port of UDP: all sessions share it.
 	socketBuffer = 4 << 20
-	// tcpBuffer is how much may wait for a client over TCP. More is lost, as on the way.
-	tcpBuffer = 2 << 20
 	// tcpQueue is how many packets of a client over TCP may wait.
 	tcpQueue = 64
 	// acceptPause is the time after a connection that could not be accepted.
@@ -58,7 +56,7 @@ func newPorts(l net.Listener, udp net.PacketConn, s *Server) *ports {
 	log := logs{s.Log}.NewLogger("ice")
 	p.udp = ice.NewUDPMuxDefault(ice.UDPMuxParams{Logger: log, UDPConn: udp, OnUnhandledPacket: func([]byte, netip.AddrPort) { p.strangers.Add(1) }})
 	p.tcp = ice.NewTCPMuxDefault(ice.TCPMuxParams{
-		Listener: p.listener, Logger: log, ReadBufferSize: tcpQueue, WriteBufferSize: tcpBuffer,
+		Listener: p.listener, Logger: log, ReadBufferSize: tcpQueue,
 		FirstStunBindTimeout: s.Times.Header, AliveDurationForConnFromStun: s.Times.Header,
 	})
 	return p
@@ -106,7 +104,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 			c.Close()
 			continue
 		}
-		return &counted{Conn: c, known: b.server.peers.knows, leave: sync.OnceFunc(func() { b.leave(address) })}, nil
+		return &counted{Conn: c, out: (&buffers{all: &b.server.sending}).one(), known: b.server.peers.knows, leave: sync.OnceFunc(func() { b.leave(address) })}, nil
 	}
 }
 

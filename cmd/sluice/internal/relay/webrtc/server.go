@@ -28,6 +28,7 @@ type Server struct {
 	peers        peers
 	pending      pending
 	waiting      atomic.Int64 // bytes that clients have sent and that are not read yet
+	sending      atomic.Int64 // bytes that wait for clients over TCP
 	sources      sources
 }
 
