@@ -120,6 +120,32 @@ func TestOneByteAtATimeCostsInProportion(t *testing.T) {
 	}
 }
 
+// TestPiecesFedOneByOneCostInProportion: what is looked at after each piece is not moved
+// for each, however long it gets.
+func TestPiecesFedOneByOneCostInProportion(t *testing.T) {
+	const n, piece = 12 << 20, 64 << 10
+	for name, call := range map[string]func(r *sluice.BufReader) error{
+		"Peek":      func(r *sluice.BufReader) error { _, err := r.Peek(n); return err },
+		"ReadSlice": func(r *sluice.BufReader) error { _, err := r.ReadSlice('\n'); return err },
+	} {
+		a := paranoid(t)
+		r := sluice.NewBufReaderFed(sluice.Options{Allocator: a})
+		for range n/piece - 1 {
+			if err := r.Feed(make([]byte, piece)); err != nil {
+				t.Fatal(err)
+			}
+			if err := call(r); !errors.Is(err, sluice.ErrShort) {
+				t.Fatal(err)
+			}
+		}
+		// One for each doubling, from the first two pieces on.
+		if took := a.Stats().Misses; took > 10 {
+			t.Errorf("%s: what was there was moved to %d blocks", name, took)
+		}
+		r.Recycle()
+	}
+}
+
 func TestEndlessLineCostsItsLimit(t *testing.T) {
 	for _, c := range []struct {
 		name string

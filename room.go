@@ -152,11 +152,7 @@ func (b *BufReader) join(n int) error {
 	need := w.Before() + n
 	length, own := w.Block()
 	if !own || w.W-kept+need > length {
-		size := need
-		if w.Marked() {
-			size = max(need, 2*kept)
-		}
-		if err := b.moveTo(size, need); err != nil {
+		if err := b.moveTo(b.size.Joined(need, kept, w.Marked()), need); err != nil {
 			return err
 		}
 	}

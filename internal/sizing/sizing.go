@@ -184,6 +184,15 @@ func (s *Sizing) Grown(need, kept int) int {
 	return size
 }
 
+// Joined returns the size for a block that need bytes are joined in, kept of which are in
+// one piece. marked says that more are to stay behind them.
+func (s *Sizing) Joined(need, kept int, marked bool) int {
+	if marked || need > exactAbove {
+		return max(need, 2*kept) // as in Grown
+	}
+	return need
+}
+
 // Direct reports whether need contiguous bytes, kept of which are there, may
 // be read straight into one block. Otherwise they are gathered in blocks first,
 // so that a peer has to send what it makes us hold.
