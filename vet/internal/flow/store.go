@@ -155,7 +155,7 @@ func (x *explorer) storeAway(in ssa.Instruction, p Place, adds map[holder]rel, s
 	switch x.src.Kind {
 	case Borrow, View, Lent:
 		_, captured := p.Root.(*ssa.FreeVar)
-		if captured && x.src.Kind == Borrow && !x.outlived(p) {
+		if captured && x.src.Kind == Borrow && !x.outlived() {
 			return true
 		}
 		for h, r := range adds {
@@ -180,7 +180,7 @@ func (x *explorer) storeAway(in ssa.Instruction, p Place, adds map[holder]rel, s
 		return true
 	}
 	if strongest == isIt {
-		return x.storeOwned(in, p, adds, s)
+		return x.storeOwned(in, adds, s)
 	}
 	for h, r := range adds {
 		s.holders[h] = r
@@ -237,13 +237,13 @@ func storedValue(in ssa.Instruction) ssa.Value {
 
 // outlived reports whether a captured variable lives longer than what the
 // closure borrowed, which it does unless the lender is captured too.
-func (x *explorer) outlived(p Place) bool {
+func (x *explorer) outlived() bool {
 	_, same := x.src.Owner.Root.(*ssa.FreeVar)
 	return !same
 }
 
 // storeOwned moves the reference to where other code reaches it.
-func (x *explorer) storeOwned(in ssa.Instruction, p Place, adds map[holder]rel, s *state) bool {
+func (x *explorer) storeOwned(in ssa.Instruction, adds map[holder]rel, s *state) bool {
 	if s.status == Stored && s.at != in {
 		x.copied(in, s)
 		return false
@@ -299,7 +299,7 @@ func (x *explorer) mapUpdate(in *ssa.MapUpdate, s *state) bool {
 			x.noteView(in, p, h, s)
 		}
 	case x.src.Kind == Own || x.src.Kind == Param:
-		return x.storeOwned(in, p, adds, s)
+		return x.storeOwned(in, adds, s)
 	}
 	return true
 }
