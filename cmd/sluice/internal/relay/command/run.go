@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -40,6 +41,9 @@ func (c *run) again(ctx context.Context) {
 		}
 		began := time.Now()
 		err := c.once(ctx)
+		if err == nil {
+			err = errors.New("exit status 0") // as the others are called
+		}
 		c.runner.leave()
 		if ctx.Err() != nil {
 			c.log.Info("command ended with its stream")

@@ -165,11 +165,16 @@ func TestCommandIsAskedToEnd(t *testing.T) {
 
 // A command that ends is started again, whatever its end was; one that is not there, too.
 func TestCommandIsStartedAgain(t *testing.T) {
-	r := start(t, `echo x >>$OUT/starts; exit 3`, 1, func(o *Options) { o.RetryMost = 20 * time.Millisecond })
+	r := start(t, `echo x >>$OUT/starts; [ $(wc -l <$OUT/starts) -gt 1 ] || exit 3`, 1, func(o *Options) { o.RetryMost = 20 * time.Millisecond })
 	end := r.publish(t, "live/a")
 	eventually(t, "three starts", func() bool { return strings.Count(r.file("starts"), "x") >= 3 })
 	end()
 	eventually(t, "it has ended", func() bool { return !r.busy() })
+	for _, want := range []string{`error="exit status 3"`, `error="exit status 0"`} {
+		if !strings.Contains(r.log.String(), want) {
+			t.Errorf("the log does not say %s", want)
+		}
+	}
 	none := start(t, "x", 1, func(o *Options) { o.Of = func(string) Command { return Command{Words: []string{"/there/is/none"}} } })
 	end = none.publish(t, "live/a")
 	eventually(t, "two attempts", func() bool { return strings.Count(none.log.String(), "no such file") >= 2 })
