@@ -16,7 +16,8 @@ import (
 // 5.6.2), with a space before its colon for example, which textproto passes on.
 //
 // With any error nothing is consumed; after ErrShort or a deadline the call
-// can be repeated.
+// can be repeated. It begins again then: a header of 36 KB that is fed in single
+// bytes takes seconds, so give a fed reader an Options.Header that bounds that.
 func (b *BufReader) ReadMIMEHeader() (textproto.MIMEHeader, error) {
 	outer := b.win.Marked()
 	if !outer {
