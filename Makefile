@@ -43,7 +43,7 @@ help:
 
 # -count=1 throughout: some tests read files of the repository or talk to the
 # machine, and an old success of theirs says nothing. Many tests wait, so more packages run
-# at a time than there are processors: one more under the race detector, which is busy, and three
+# at a time than there are processors: one more under the race detector, which is busy, and four
 # more in the plain pass, where the relay, real peers and the looks at other programs wait for minutes.
 # Those that take minutes come first, so that the others fill the time; what takes three minutes may
 # take more than ten on a machine that does something else, too. lint has vetted what is built here, and
@@ -66,7 +66,7 @@ test:
 	@scripts/lint.sh
 	@scripts/cross.sh
 	@GORACE=atexit_sleep_ms=0 $(call TEST,$(SLOW) $(PARTS),1) -race -tags invariants -vet=off
-	@$(call TEST,$(filter %/realtest %/relay,$(WHOLE)) $(WHOLE) $(ONCE) $(LIBRARY),3) -vet=off -short
+	@$(call TEST,$(filter %/realtest %/relay,$(WHOLE)) $(WHOLE) $(ONCE) $(LIBRARY),4) -vet=off -short
 
 check:
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
