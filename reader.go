@@ -102,6 +102,7 @@ const (
 type feed struct {
 	mouth *source.Mouth // of NewBufReaderChan
 	end   error         // of NewBufReaderFed: what calls return that lack bytes
+	tried tried
 }
 
 // Buffered returns the number of bytes that have been received and not

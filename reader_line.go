@@ -23,11 +23,12 @@ func (b *BufReader) ReadSlice(delim byte) ([]byte, error) {
 // limit bytes, bringing it into the window. With an error it is the length of
 // the window.
 func (b *BufReader) find(op string, delim byte, limit int) (int, error) {
-	for from := 0; ; {
+	for from := b.searched(delim); ; {
 		p := b.View()
 		if len(p) > limit {
 			p = p[:limit]
 		}
+		from = min(from, len(p))
 		if i := bytes.IndexByte(p[from:], delim); i >= 0 {
 			return from + i + 1, nil
 		}
@@ -36,6 +37,7 @@ func (b *BufReader) find(op string, delim byte, limit int) (int, error) {
 		}
 		from = len(p)
 		if err := b.wantLine(min(from+b.ahead(delim), limit)); err != nil {
+			b.noDelim(from, delim)
 			return len(b.View()), err
 		}
 	}

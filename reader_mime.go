@@ -2,9 +2,12 @@ package sluice
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/textproto"
 	"strconv"
+
+	"github.com/sluice-go/sluice/mem"
 )
 
 // ReadMIMEHeader reads header fields up to and including the empty line that
@@ -16,8 +19,8 @@ import (
 // 5.6.2), with a space before its colon for example, which textproto passes on.
 //
 // With any error nothing is consumed; after ErrShort or a deadline the call
-// can be repeated. It begins again then: a header of 36 KB that is fed in single
-// bytes takes seconds, so give a fed reader an Options.Header that bounds that.
+// can be repeated. Over a fed reader it then goes on behind the lines that it has seen,
+// whose fields are kept meanwhile, as far as Options.Header goes.
 func (b *BufReader) ReadMIMEHeader() (textproto.MIMEHeader, error) {
 	outer := b.win.Marked()
 	if !outer {
@@ -38,66 +41,105 @@ func (b *BufReader) ReadMIMEHeader() (textproto.MIMEHeader, error) {
 			b.inHeader = false
 		}
 	}()
-	h, err := b.mimeHeader()
-	done = err == nil
-	return h, err
+	h, err := b.header()
+	for err == nil && !done {
+		done, err = b.headerLine(h)
+	}
+	if err != nil {
+		if t := b.tried(); t != nil && (errors.Is(err, ErrShort) || errors.Is(err, mem.ErrBudget)) {
+			t.header = h
+		}
+		return nil, rename(err, "ReadMIMEHeader")
+	}
+	return h.fields, nil
 }
 
-func (b *BufReader) mimeHeader() (textproto.MIMEHeader, error) {
+// header is a header of which lines have been read.
+type header struct {
+	at     int64 // where in the stream it begins
+	size   int   // bytes of its lines, their ends counted as two
+	count  int   // of its fields
+	read   int   // bytes of its lines
+	fields textproto.MIMEHeader
+
+	key   string // of the field that may go on
+	text  []byte // its value so far, copied when it spans lines
+	value string
+}
+
+// header returns the header that begins here, behind whose lines the reader then is: those that an earlier
+// call has read, or none.
+func (b *BufReader) header() (*header, error) {
+	at := b.position()
+	if t := b.tried(); t != nil && t.header != nil {
+		h := t.header
+		t.header = nil
+		if h.at == at {
+			_, err := b.skip(h.read)
+			return h, err
+		}
+	}
+	return &header{at: at, fields: make(textproto.MIMEHeader)}, nil
+}
+
+// headerLine reads a line of h, and reports whether it was the last.
+func (b *BufReader) headerLine(h *header) (last bool, err error) {
 	limits := b.limits()
-	h := make(textproto.MIMEHeader)
-	var size, fields int
-	var key string  // of the field that may go on
-	var text []byte // its value so far, copied when it spans lines
-	var whole string
-	store := func() {
-		if text != nil {
-			whole = string(bytes.TrimLeft(text, " \t"))
+	line, err := b.ReadLineSlice()
+	if err != nil {
+		if err == io.EOF && h.size > 0 {
+			err = &Error{op: "ReadMIMEHeader", got: int64(h.size), Err: io.ErrUnexpectedEOF}
 		}
-		if key != "" {
-			h[key] = append(h[key], whole)
-		}
-		key, text, whole = "", nil, ""
+		return false, err
 	}
-	for {
-		line, err := b.ReadLineSlice()
-		if err != nil {
-			if err == io.EOF && size > 0 {
-				err = &Error{op: "ReadMIMEHeader", got: int64(size), Err: io.ErrUnexpectedEOF}
-			}
-			return nil, rename(err, "ReadMIMEHeader")
-		}
-		if size += len(line) + 2; size > limits.header {
-			return nil, &Error{op: "ReadMIMEHeader", limit: int64(limits.header), got: int64(size), Err: ErrTooLong}
-		}
-		if len(line) == 0 {
-			store()
-			return h, nil
-		}
-		if line[0] == ' ' || line[0] == '\t' {
-			if key == "" {
-				return nil, textproto.ProtocolError("malformed MIME header initial line: " + quoted(line))
-			}
-			if !printable(line) {
-				return nil, textproto.ProtocolError("malformed MIME header line: " + quoted(line))
-			}
-			if text == nil {
-				text = []byte(whole)
-			}
-			text = append(append(text, ' '), bytes.Trim(line, " \t")...)
-			continue
-		}
-		store()
-		if fields++; fields > maxFields {
-			return nil, &Error{op: "ReadMIMEHeader", limit: int64(maxFields), got: int64(fields), Err: errFields}
-		}
-		k, v, ok := bytes.Cut(line, []byte{':'})
-		if !ok || !token(k) || !printable(v) {
-			return nil, textproto.ProtocolError("malformed MIME header line: " + quoted(line))
-		}
-		key = textproto.CanonicalMIMEHeaderKey(string(k))
-		whole = string(bytes.Trim(v, " \t"))
+	h.read = int(b.position() - h.at)
+	if h.size += len(line) + 2; h.size > limits.header {
+		return false, &Error{op: "ReadMIMEHeader", limit: int64(limits.header), got: int64(h.size), Err: ErrTooLong}
 	}
+	return len(line) == 0, h.add(line)
+}
+
+// add adds a line without its end; an empty one ends the header.
+func (h *header) add(line []byte) error {
+	if len(line) == 0 {
+		h.store()
+		return nil
+	}
+	if line[0] == ' ' || line[0] == '\t' {
+		if h.key == "" {
+			return textproto.ProtocolError("malformed MIME header initial line: " + quoted(line))
+		}
+		if !printable(line) {
+			return textproto.ProtocolError("malformed MIME header line: " + quoted(line))
+		}
+		if h.text == nil {
+			h.text = []byte(h.value)
+		}
+		h.text = append(append(h.text, ' '), bytes.Trim(line, " \t")...)
+		return nil
+	}
+	h.store()
+	if h.count++; h.count > maxFields {
+		return &Error{op: "ReadMIMEHeader", limit: int64(maxFields), got: int64(h.count), Err: errFields}
+	}
+	k, v, ok := bytes.Cut(line, []byte{':'})
+	if !ok || !token(k) || !printable(v) {
+		return textproto.ProtocolError("malformed MIME header line: " + quoted(line))
+	}
+	h.key = textproto.CanonicalMIMEHeaderKey(string(k))
+	h.value = string(bytes.Trim(v, " \t"))
+	return nil
+}
+
+// store puts the field that went on until here among the others.
+func (h *header) store() {
+	if h.text != nil {
+		h.value = string(bytes.TrimLeft(h.text, " \t"))
+	}
+	if h.key != "" {
+		h.fields[h.key] = append(h.fields[h.key], h.value)
+	}
+	h.key, h.text, h.value = "", nil, ""
 }
 
 // token reports whether k is a field name: RFC 9110, section 5.6.2.
