@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"net/netip"
 	"slices"
 	"sync"
@@ -29,14 +30,17 @@ const (
 	mostWaiting = 16 << 10
 )
 
-// maxWaiting is that bound, or a quarter of the descriptors that the process may
-// have: without one no listener can accept.
-var maxWaiting = sync.OnceValue(func() int {
+// ofDescriptors is how many connections may have a place with one of the servers, and as many may wait: without
+// a descriptor no listener can accept, and those that are silent are not seen to keep others out. RTMP, HTTP and
+// RTSP together leave a quarter of the process's.
+var ofDescriptors = sync.OnceValue(func() int {
 	if n := descriptors(); n > 0 {
-		return min(n/4, mostWaiting)
+		return max(n/8, 1)
 	}
-	return mostWaiting
+	return math.MaxInt
 })
+
+func maxWaiting() int { return min(ofDescriptors(), mostWaiting) }
 
 // Arrivals limits the connections that have not made a request yet: how many have
 // a place at a time, in all and from one address. Others wait, and get places
@@ -84,7 +88,8 @@ type ArrivalStats struct {
 	GaveWay, Refused int64 // in all
 }
 
-// Limit sets how many connections may have a place, in all and from one host.
+// Limit sets how many connections may have a place, in all and from one host, 0 for no
+// limit but that of the process's descriptors.
 func (a *Arrivals) Limit(places, share int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -116,6 +121,11 @@ const tightPart = 8
 // most is how many may have a place, 0 for no limit, and wait.
 func (a *Arrivals) most() (places, waiting int) {
 	places, waiting = a.places, maxWaiting()
+	if places == 0 || places > ofDescriptors() {
+		if places = ofDescriptors(); places == math.MaxInt {
+			places = 0
+		}
+	}
 	if a.tight != nil && a.tight() {
 		waiting /= tightPart
 		if places > 0 {
