@@ -7,11 +7,10 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 )
 
-// adts finds the frames of a track of AAC (ISO/IEC 14496-3, annex 1.A.2), which say what
-// they are and may end in another packet than they begin in. The zero value is ready for
-// use.
+// adts finds the frames of a track of AAC (ISO/IEC 14496-3, annex 1.A.2). The zero value is
+// ready for use.
 type adts struct {
-	part   []byte  // of a frame that the latest packet has cut
+	cutter
 	fixed  [2]byte // what the header of config says of it
 	config *au.Config
 	joined int // frames with blocks that cannot be separated, since the last other one
@@ -24,34 +23,21 @@ const maxJoined = 10
 const adtsHeader = 7
 
 // frames calls yield with the frames that end in p, borrowed until it returns, and whether
-// they began before it: blocks, of which a frame of ADTS may have several. Bytes that are no
-// frame are passed over. The error is yield's or a leftOut.
+// they began before it: blocks, of which a frame of ADTS may have several. The error is
+// yield's or a leftOut.
 func (a *adts) frames(p []byte, yield func(c *au.Config, frame []byte, before bool) error) error {
-	old := len(a.part) // of the bytes that came before p
-	if old > 0 {
-		p = append(a.part, p...)
-		a.part = nil
+	size := func(p []byte) int {
+		n, _ := adtsSize(p)
+		return n
 	}
-	for at := 0; at < len(p); {
-		q := p[at:]
-		size, header := adtsSize(q)
-		if size > len(q) {
-			a.part = bytes.Clone(q)
+	return a.cut(p, size, func(frame []byte, before bool) error {
+		_, header := adtsSize(frame)
+		c := a.configOf(frame, header)
+		if c == nil {
 			return nil
 		}
-		if size == 0 {
-			at++
-			continue
-		}
-		if c := a.configOf(q[:size], header); c != nil {
-			err := a.blocks(q[:size], header, func(block []byte) error { return yield(c, block, at < old) })
-			if err != nil {
-				return err
-			}
-		}
-		at += size
-	}
-	return nil
+		return a.blocks(frame, header, func(block []byte) error { return yield(c, block, before) })
+	})
 }
 
 // adtsSize returns the lengths of the frame at the front of p and of its header: more than p

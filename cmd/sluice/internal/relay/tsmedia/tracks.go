@@ -2,8 +2,6 @@ package tsmedia
 
 import (
 	"github.com/asticode/go-astits"
-	"github.com/bluenviron/mediacommon/v2/pkg/codecs/ac3"
-	"github.com/bluenviron/mediacommon/v2/pkg/codecs/mpeg1audio"
 	"github.com/bluenviron/mediacommon/v2/pkg/formats/mpegts/substructs"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
@@ -90,40 +88,52 @@ func (x *intake) newTrack(pid uint16, k kind) *track {
 		p := &pictures{intake: x, inBand: au.InBand{Codec: k.codec}}
 		t.take, t.next = p.take, p.next
 	case flv.CodecAAC:
-		a := &aac{intake: x, timed: true}
-		t.take, t.next = a.take, a.next
+		a := new(adts)
+		t.take, t.next = x.spoken(&a.cutter, a.frames)
 	case flv.CodecOpus:
 		config := au.NewOpusConfig(k.channels)
 		t.take = func(pts, _ int64, p []byte) error { return x.sound(config, pts, splitOpus(p)) }
 	case flv.CodecMP3:
-		t.take = (&mpeg{intake: x}).take
+		a := new(mpeg)
+		t.take, t.next = x.spoken(&a.cutter, a.frames)
 	case flv.CodecAC3:
-		t.take = func(pts, _ int64, p []byte) error { return x.plain(flv.CodecAC3, pts, splitAC3(p)) }
+		a := new(dolby)
+		t.take, t.next = x.spoken(&a.cutter, a.frames)
 	}
 	return t
 }
 
-// aac is a track of AAC.
-type aac struct {
+// spoken is a track of sound whose frames say what they are: AAC, MP3 and AC-3.
+type spoken struct {
 	*intake
-	adts  adts
-	later int64 // when the frame behind the latest one is, ticks
-	timed bool  // the packet says when it is
+	cutter *cutter // of frames
+	frames framesFunc
+	later  int64 // when the frame behind the latest one is, ticks
+	timed  bool  // the packet says when it is
+}
+
+// A framesFunc calls yield with the frames that end in p, and whether they began before it.
+type framesFunc func(p []byte, yield func(c *au.Config, frame []byte, before bool) error) error
+
+// spoken returns the functions of such a track, whose frames are those of a cutter.
+func (x *intake) spoken(c *cutter, frames framesFunc) (take func(pts, dts int64, p []byte) error, next func(p []byte) (pts, dts int64, ok bool)) {
+	s := &spoken{intake: x, cutter: c, frames: frames, timed: true}
+	return s.take, s.next
 }
 
 // next returns when a packet without a time goes on.
-func (x *aac) next([]byte) (pts, dts int64, ok bool) {
+func (x *spoken) next([]byte) (pts, dts int64, ok bool) {
 	x.timed = false
 	return x.later, x.later, x.later > 0
 }
 
 // take takes what a packet has. Its time is that of the first frame that begins in it.
-func (x *aac) take(pts, _ int64, p []byte) error {
+func (x *spoken) take(pts, _ int64, p []byte) error {
 	samples, of := 0, (*au.Config)(nil) // since pts
 	timed := x.timed
 	x.timed = true
 	length := func(c *au.Config, samples int) int64 { return int64(samples) * 90_000 / int64(max(c.Rate, 1)) }
-	return x.adts.frames(p, func(c *au.Config, frame []byte, before bool) error {
+	err := x.frames(p, func(c *au.Config, frame []byte, before bool) error {
 		n := c.Samples(frame)
 		if before {
 			at := x.later
@@ -141,65 +151,10 @@ func (x *aac) take(pts, _ int64, p []byte) error {
 		x.later = pts + length(c, samples)
 		return x.sound(c, at, [][]byte{frame})
 	})
-}
-
-// mpeg is a track of MPEG audio. Its type is the same for all layers: layer III is MP3, the others have
-// no form in FLV.
-type mpeg struct {
-	*intake
-	mp3 bool // there was a frame: what looks like another layer is broken
-}
-
-// take takes the frames of a packet.
-func (x *mpeg) take(pts, _ int64, p []byte) error {
-	var frames [][]byte
-	for len(p) > 0 {
-		var h mpeg1audio.FrameHeader
-		if h.Unmarshal(p) != nil {
-			// Its layer I is unknown to the library: 11 ones, two bits of the version, then those
-			// of the layer (ISO/IEC 11172-3, section 2.4.2.3).
-			if !x.mp3 && len(p) >= 4 && p[0] == 0xff && p[1]&0xf6 == 0xf6 && p[2]&0xf0 != 0xf0 {
-				return leftOut("MPEG audio of layer I")
-			}
-			break
-		}
-		if h.Layer != 3 {
-			if x.mp3 {
-				break
-			}
-			return leftOut("MPEG audio of layer II, MP2")
-		}
-		n := 144 * h.Bitrate / h.SampleRate
-		if h.MPEG2 {
-			n = 72 * h.Bitrate / h.SampleRate
-		}
-		if h.Padding {
-			n++
-		}
-		if n > len(p) {
-			break
-		}
-		x.mp3 = true
-		frames = append(frames, p[:n])
-		p = p[n:]
+	if of == nil && timed && x.cutter.begun {
+		x.later = pts // the first that begins here ends later
 	}
-	return x.plain(flv.CodecMP3, pts, frames)
-}
-
-// splitAC3 returns the views of the whole frames in p.
-func splitAC3(p []byte) (frames [][]byte) {
-	for {
-		var s ac3.SyncInfo
-		if s.Unmarshal(p) != nil {
-			return frames
-		}
-		n := s.FrameSize()
-		if n <= 0 || n > len(p) {
-			return frames
-		}
-		frames = append(frames, p[:n])
-		p = p[n:]
-	}
+	return err
 }
 
 // splitOpus returns the views of the frames in p, each behind its header.
@@ -214,16 +169,4 @@ func splitOpus(p []byte) (frames [][]byte) {
 		p = p[n:]
 	}
 	return frames
-}
-
-// plain takes frames of sound that say themselves what they are.
-func (x *intake) plain(codec flv.FourCC, pts int64, units [][]byte) error {
-	if len(units) == 0 {
-		return nil
-	}
-	config := au.SoundConfig(codec, units[0])
-	if config == nil {
-		return nil
-	}
-	return x.sound(config, pts, units)
 }
