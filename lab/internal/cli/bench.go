@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/measure"
+	"github.com/sluice-go/sluice/lab/internal/proc"
 	"github.com/sluice-go/sluice/lab/internal/report"
 )
 
@@ -172,12 +173,14 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 	table := printer(people)
 	table.Print(report.BenchHead(results.Machine)...)
 
+	others := proc.ReadOthers()
 	err = a.measure(ctx, chosen, table, f.all, results, measure.Options{
 		Settings: settings, Seed: f.seed, Self: self, Full: f.full, Quick: f.quick,
 	})
 	if err != nil {
 		return fail(err)
 	}
+	results.Others, results.Processors = others.To(proc.ReadOthers())
 	results.Seconds = time.Since(results.Started).Seconds()
 	results.Interrupted = ctx.Err() != nil
 	if !f.all {

@@ -108,7 +108,20 @@ func BenchFoot(f *File) []document.Item {
 	if len(Tally(summaries)) > 0 {
 		items = append(items, document.Say("targets: "+tallyText(summaries)))
 	}
+	items = append(items, others(f)...)
 	return append(items, document.Say(runText(f)))
+}
+
+// mostOthers is the part of the machine's processors from which on others are worth a word.
+const mostOthers = 0.25
+
+// others says that others used the machine meanwhile, if they did.
+func others(f *File) []document.Item {
+	if f.Others < mostOthers*float64(f.Processors) || f.Processors == 0 {
+		return nil
+	}
+	return []document.Item{document.Say(fmt.Sprintf(
+		"other programs used %.1f of %d processors meanwhile: figures spread more, and more targets stay undecided, than on a quiet machine", f.Others, f.Processors))}
 }
 
 func faults(summaries []Summary) []document.Item {
@@ -140,6 +153,7 @@ func runText(f *File) string {
 func benchSection(section *document.Section, f *File) *document.Section {
 	summaries := f.Summaries()
 	section.Add(document.Say("Targets: "+tallyText(summaries)+"."), Verdicts(f))
+	section.Add(others(f)...)
 	section.Add(document.Note(f.Mode+"; "+runText(f)), document.Note(howToRead))
 	section.Add(faults(summaries)...)
 	details := &document.Fold{Title: "Every scenario"}

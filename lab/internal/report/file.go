@@ -28,10 +28,13 @@ var ErrSchema = errors.New("not a results file of this version")
 // A File is one run of the program with all that is needed to judge it.
 type File struct {
 	machine.Origin
-	Mode      string            `json:"mode"`        // quick, normal or full
-	Seed      uint64            `json:"seed,string"` // a string since readers of JSON lose digits of large integers
-	Seconds   float64           `json:"seconds"`
-	Scenarios []measure.Outcome `json:"scenarios"`
+	Mode    string  `json:"mode"`        // quick, normal or full
+	Seed    uint64  `json:"seed,string"` // a string since readers of JSON lose digits of large integers
+	Seconds float64 `json:"seconds"`
+	// How many of the machine's processors others used meanwhile, on average; Processors is 0 where that is not known.
+	Others     float64           `json:"others,omitempty"`
+	Processors int               `json:"processors,omitempty"`
+	Scenarios  []measure.Outcome `json:"scenarios"`
 }
 
 type saved struct {

@@ -105,3 +105,18 @@ func TestFiguresOfInvalidScenariosAreNotPrinted(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+func TestTableSaysThatOthersUsedTheMachine(t *testing.T) {
+	const said = "other programs used 0.8 of 2 processors"
+	for _, c := range []struct {
+		others     float64
+		processors int
+		says       bool
+	}{{0.8, 2, true}, {0.4, 2, false}, {0, 0, false}, {0.8, 8, false}} {
+		f := fixture()
+		f.Others, f.Processors = c.others, c.processors
+		if text := printed(f, false); strings.Contains(text, said) != c.says {
+			t.Errorf("%v of %d: %s", c.others, c.processors, text[len(text)/2:])
+		}
+	}
+}
