@@ -62,3 +62,42 @@ func TestEmptyDatagrams(t *testing.T) {
 	w.Close()
 	_, _ = w.WaitIO()
 }
+
+// A Memory is one datagram, however many parts it has.
+func TestMemoryIsOneDatagram(t *testing.T) {
+	for _, driver := range []aio.Driver{aio.Auto, aio.Std} {
+		for _, c := range []struct{ parts, size int }{{4, 1000}, {1100, 3}} {
+			w, err := aio.NewWatcherOptions(aio.Options{Driver: driver})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			peer, err := net.ListenPacket("udp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer peer.Close()
+			conn, err := net.Dial("udp", peer.LocalAddr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var m mem.Memory
+			for range c.parts {
+				m.Append(mem.Wrap(make([]byte, c.size), nil))
+			}
+			if err := w.WriteMemory(nil, conn, &m, time.Now().Add(eventTimeout)); err != nil {
+				t.Fatal(err)
+			}
+			if results, err := w.WaitIO(); err != nil || results[0].Error != nil {
+				t.Fatal(err, results)
+			}
+			if err := peer.SetReadDeadline(time.Now().Add(eventTimeout)); err != nil {
+				t.Fatal(err)
+			}
+			n, _, err := peer.ReadFrom(make([]byte, 8<<10))
+			if err != nil || n != c.parts*c.size {
+				t.Errorf("%v: %d parts of %d bytes came as a datagram of %d, %v", driver, c.parts, c.size, n, err)
+			}
+		}
+	}
+}

@@ -126,7 +126,8 @@ func isEmpty(b mem.Buf) bool {
 }
 
 // WriteMemory is WriteBuf for a Memory: its parts go out in order, gathered,
-// and it is transferred. A nil or empty one is ErrEmptyBuffer.
+// and it is transferred. Over UDP, and other sockets of messages, it is one message. A nil
+// or empty one is ErrEmptyBuffer.
 func (w *Watcher) WriteMemory(ctx any, conn net.Conn, m *mem.Memory, deadline time.Time) error {
 	if m == nil {
 		return ErrEmptyBuffer

@@ -44,11 +44,16 @@ func (r *Request) Compact(a *mem.Allocator) {
 			r.Memory.Compact()
 			return
 		}
-		b := a.Get(r.Memory.Size)
-		r.Memory.CopyTo(b.Bytes())
-		r.Memory.Release()
-		r.Kind, r.Single, r.Memory = WriteBuf, b, nil //sluice:moved
+		r.Join(a)
 	}
+}
+
+// Join copies the parts of a WriteMemory into one Buf, which it writes then.
+func (r *Request) Join(a *mem.Allocator) {
+	b := a.Get(r.Memory.Size)
+	r.Memory.CopyTo(b.Bytes())
+	r.Memory.Release()
+	r.Kind, r.Single, r.Memory = WriteBuf, b, nil //sluice:moved
 }
 
 func inSmallParts(m *mem.Memory) bool {

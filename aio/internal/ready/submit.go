@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-go/sluice/aio/internal/op"
 	"github.com/sluice-go/sluice/aio/internal/poller"
+	"github.com/sluice-go/sluice/aio/internal/socket"
 )
 
 // Submit tries r on the connection of name, and queues what cannot be done at once. It
@@ -102,6 +103,9 @@ func (d *Driver) keepLent(r *op.Request) {
 // queueWrite queues a write of which done bytes are out, and tries it if it is the
 // first. Called with c.mu.
 func (d *Driver) queueWrite(c *conn, name net.Conn, r *op.Request, done int) error {
+	if r.Kind == op.WriteMemory && c.IsSocket && !c.Stream && len(r.Memory.Buffers) > socket.MaxParts {
+		r.Join(d.settings.Allocator) // two calls would be two messages
+	}
 	size, held := r.Length(), r.Holds(d.settings.Allocator)
 	waits := c.writes.tail != nil
 	if waits {

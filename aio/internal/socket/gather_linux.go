@@ -30,7 +30,7 @@ func (g *Gather) Release() {
 }
 
 // Full reports whether nothing more fits.
-func (g *Gather) Full() bool { return len(g.parts) == maxParts }
+func (g *Gather) Full() bool { return len(g.parts) == MaxParts }
 
 // Add appends p, borrowed until Release, which is not empty.
 func (g *Gather) Add(p []byte) {
@@ -48,5 +48,5 @@ func (g *Gather) WriteTo(s *Socket) (int, error) {
 	return sys.Writev(int(s.FD), g.parts)
 }
 
-// maxParts is the most that one writev takes: IOV_MAX.
-const maxParts = 1024
+// MaxParts is the most that one writev takes: IOV_MAX.
+const MaxParts = 1024

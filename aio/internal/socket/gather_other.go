@@ -5,6 +5,9 @@ package socket
 // CanGather is false: what is queued goes out part by part.
 const CanGather = false
 
+// MaxParts is the most that one write takes.
+const MaxParts = 1
+
 // Gather is not used where CanGather is false.
 type Gather struct{ Size int }
 

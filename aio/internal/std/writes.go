@@ -134,14 +134,17 @@ func (dir *direction) send() (int, error) {
 	return dir.sendPart(g.takeFirst())
 }
 
-// sendOne writes what is next of o, the small parts of a Memory together.
+// sendOne writes what is next of o, the small parts of a Memory together, and all of a message.
 func (dir *direction) sendOne(o *operation) (int, error) {
-	g := dir.gather
-	g.add(o, writeTogether)
-	if len(g.room) == 1 || dir.messages {
+	g, most := dir.gather, writeTogether
+	if dir.messages {
+		most = min(o.total, math.MaxInt32) // more is no message for any system
+	}
+	g.add(o, most)
+	if len(g.room) == 1 {
 		return dir.sendPart(g.takeFirst())
 	}
-	together := dir.conn.driver.settings.Allocator.Get(writeTogether)
+	together := dir.conn.driver.settings.Allocator.Get(most)
 	defer together.Release()
 	p, n := together.Bytes(), 0
 	for _, part := range g.room {
