@@ -25,7 +25,7 @@ var rtcNames = map[string]string{
 }
 
 // newRTC makes a client of WebRTC on the loopback.
-func newRTC(t testing.TB, m *pion.MediaEngine) (*pion.PeerConnection, error) {
+func newRTC(t testing.TB, m *pion.MediaEngine, over pion.NetworkType) (*pion.PeerConnection, error) {
 	chain := &interceptor.Registry{}
 	if err := pion.ConfigureNack(m, chain); err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func newRTC(t testing.TB, m *pion.MediaEngine) (*pion.PeerConnection, error) {
 	var e pion.SettingEngine
 	e.SetIncludeLoopbackCandidate(true)
 	e.SetIPFilter(func(ip net.IP) bool { return ip.IsLoopback() })
-	e.SetNetworkTypes([]pion.NetworkType{pion.NetworkTypeUDP4})
+	e.SetNetworkTypes([]pion.NetworkType{over})
 	pc, err := pion.NewAPI(pion.WithMediaEngine(m), pion.WithInterceptorRegistry(chain), pion.WithSettingEngine(e)).NewPeerConnection(pion.Configuration{})
 	if err == nil {
 		t.Cleanup(func() { pc.Close() })
@@ -70,7 +70,7 @@ func playWHEP(t testing.TB, address string, s *mediaSource) (count func() int, e
 	if err := m.RegisterDefaultCodecs(); err != nil {
 		return nil, nil, err
 	}
-	pc, err := newRTC(t, m)
+	pc, err := newRTC(t, m, pion.NetworkTypeUDP4)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -189,7 +189,7 @@ func publishWHIP(t testing.TB, address string, s *mediaSource) (*whipPublisher, 
 		all = append(all, one{video, track, c})
 	}
 	var err error
-	if p.pc, err = newRTC(t, m); err != nil {
+	if p.pc, err = newRTC(t, m, pion.NetworkTypeUDP4); err != nil {
 		return nil, err
 	}
 	connected := make(chan struct{})

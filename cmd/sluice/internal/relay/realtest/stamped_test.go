@@ -181,7 +181,7 @@ func beginWHEP(t testing.TB, s *server, take func(p []byte, marker bool)) {
 	if err := m.RegisterDefaultCodecs(); err != nil {
 		t.Fatal(err)
 	}
-	pc, err := newRTC(t, m)
+	pc, err := newRTC(t, m, pion.NetworkTypeUDP4)
 	if err != nil {
 		t.Fatal(err)
 	}

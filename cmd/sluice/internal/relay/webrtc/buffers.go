@@ -34,6 +34,7 @@ var ErrSources = fmt.Errorf("the client names more than %d sources of media", ma
 type buffers struct {
 	media   bool // the client may send media
 	end     func(reason error)
+	left    func()        // a packet of media waits no more
 	all     *atomic.Int64 // bytes that wait in all buffers of this kind
 	sources atomic.Int32
 	waiting atomic.Int64 // bytes
@@ -44,15 +45,19 @@ func (x *buffers) buffer(kind packetio.BufferPacketType, _ uint32) io.ReadWriteC
 	switch {
 	case x.sources.Add(1) > maxSources:
 		x.end(ErrSources)
-		return nothing{}
-	case kind == packetio.RTPBufferPacket && !x.media:
-		return nothing{}
+		return nothing{func() {}}
+	case kind != packetio.RTPBufferPacket:
+		return x.one()
+	case !x.media:
+		return nothing{x.left}
 	}
-	return x.one()
+	b := x.one()
+	b.left = x.left
+	return b
 }
 
 func (x *buffers) one() *buffer {
-	b := &buffer{all: x}
+	b := &buffer{all: x, left: func() {}}
 	b.come.L = &b.mu
 	return b
 }
@@ -74,13 +79,15 @@ func (x *buffers) give(n int) {
 
 // buffer holds packets of one source.
 type buffer struct {
-	all *buffers
+	all  *buffers
+	left func() // a packet waits no more, or is not waited for
 
 	mu      sync.Mutex
 	come    sync.Cond
 	packets [][]byte
 	since   time.Time // when the first of them came
 	reads   int
+	early   int  // the first of packets, which came when it was not known to be of a track
 	unread  bool // it is of no track: what came was not read
 	closed  bool
 }
@@ -89,6 +96,19 @@ type buffer struct {
 func (b *buffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	n, err := b.put(p)
+	switch {
+	case err != nil:
+		b.left()
+	case b.reads <= probeReads:
+		b.early++
+		b.left()
+	}
+	return n, err
+}
+
+// put is Write under the lock.
+func (b *buffer) put(p []byte) (int, error) {
 	switch {
 	case b.closed:
 		return 0, io.ErrClosedPipe
@@ -120,9 +140,7 @@ func (b *buffer) Read(p []byte) (int, error) {
 		b.come.Wait()
 	}
 	first := b.packets[0]
-	b.packets[0] = nil
-	b.packets = b.packets[1:]
-	b.all.give(len(first))
+	b.drop()
 	b.reads, b.unread, b.since = b.reads+1, false, time.Now()
 	n := copy(p, first)
 	if n < len(first) {
@@ -142,15 +160,27 @@ func (b *buffer) Close() error {
 
 // empty drops what waits. The lock is held.
 func (b *buffer) empty() {
-	for _, p := range b.packets {
-		b.all.give(len(p))
+	for len(b.packets) > 0 {
+		b.drop()
 	}
 	b.packets = nil
 }
 
-// nothing takes packets, borrowed, that no goroutine will read.
-type nothing struct{}
+// drop drops the first packet. The lock is held.
+func (b *buffer) drop() {
+	b.all.give(len(b.packets[0]))
+	b.packets[0] = nil
+	b.packets = b.packets[1:]
+	if b.early > 0 {
+		b.early--
+	} else {
+		b.left()
+	}
+}
 
-func (nothing) Write(p []byte) (int, error) { return len(p), nil }
-func (nothing) Read([]byte) (int, error)    { return 0, io.EOF }
-func (nothing) Close() error                { return nil }
+// nothing takes packets, borrowed, that no goroutine will read.
+type nothing struct{ left func() }
+
+func (b nothing) Write(p []byte) (int, error) { b.left(); return len(p), nil }
+func (nothing) Read([]byte) (int, error)      { return 0, io.EOF }
+func (nothing) Close() error                  { return nil }

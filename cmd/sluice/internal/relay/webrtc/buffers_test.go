@@ -11,7 +11,7 @@ import (
 
 // received returns a session's buffers, of which a test takes those of sources.
 func received(all *atomic.Int64) func() *buffer {
-	x := &buffers{media: true, all: all, end: func(error) {}}
+	x := &buffers{media: true, all: all, end: func(error) {}, left: func() {}}
 	return func() *buffer { return x.buffer(packetio.RTPBufferPacket, 0).(*buffer) }
 }
 

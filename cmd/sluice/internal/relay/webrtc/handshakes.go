@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/pion/ice/v4"
 )
@@ -14,13 +15,55 @@ import (
 // 2 MB of parts of messages that are never whole.
 const maxHandshake = 64 << 10
 
-// A handshake counts what has come of a session's DTLS.
-type handshake struct{ bytes atomic.Int64 }
+const (
+	// maxInside is how many packets of media of a client over TCP may wait to be read, of which
+	// the library alone would keep 2 MB: more wait in the kernel, and then at the client.
+	maxInside = 40
+	// stuck is the time without one that is read after which none counts: the library drops
+	// what comes twice, and what is not the client's.
+	stuck = time.Second
+)
+
+// A handshake counts what has come of a session's DTLS, and its media that waits.
+type handshake struct {
+	bytes  atomic.Int64
+	inside atomic.Int64  // packets of media that are not read yet
+	left   chan struct{} // one has been
+}
+
+func newHandshake() *handshake { return &handshake{left: make(chan struct{}, 1)} }
 
 // takes reports whether a packet, borrowed, is taken: by its first byte it may be of DTLS
-// (RFC 7983, section 7).
+// (RFC 7983, section 7). RTP is counted (RFC 5761, section 4) but for what is too long and lost.
 func (h *handshake) takes(p []byte) bool {
+	if len(p) > 1 && len(p) <= readSize && p[0] >= 128 && p[0] <= 191 && (p[1] < 192 || p[1] > 223) {
+		h.inside.Add(1)
+	}
 	return len(p) == 0 || p[0] < 20 || p[0] > 63 || h.bytes.Add(int64(len(p))) <= maxHandshake
+}
+
+// leave takes note that a packet of media waits no more.
+func (h *handshake) leave() {
+	if h.inside.Add(-1) < 0 {
+		h.inside.Add(1) // it was taken as stuck
+	}
+	select {
+	case h.left <- struct{}{}:
+	default:
+	}
+}
+
+// wait waits while as many wait as may.
+func (h *handshake) wait() {
+	for h.inside.Load() >= maxInside {
+		late := time.NewTimer(stuck)
+		select {
+		case <-h.left:
+		case <-late.C:
+			h.inside.Store(0)
+		}
+		late.Stop()
+	}
 }
 
 // handshakeUDP is the port of UDP as one session has it.
@@ -62,7 +105,21 @@ func (m handshakeTCP) GetConnByUfrag(ufrag string, isIPv6 bool, local net.IP) (n
 	if err != nil {
 		return nil, err
 	}
-	return handshakePackets{c, m.handshake}, nil
+	return handshakeStream{handshakePackets{c, m.handshake}}, nil
+}
+
+// handshakeStream are the packets of a session over TCP, which the client has to wait with.
+// Those that are too long are not passed on: the library would lose them later.
+type handshakeStream struct{ handshakePackets }
+
+func (c handshakeStream) ReadFrom(p []byte) (int, net.Addr, error) {
+	for {
+		c.handshake.wait()
+		n, from, err := c.handshakePackets.ReadFrom(p)
+		if err != nil || n <= readSize {
+			return n, from, err
+		}
+	}
 }
 
 // handshakePackets are the packets of a session.

@@ -100,7 +100,8 @@ func (s *Server) connection(chosen []offered, publishes bool, received *buffers)
 	settings := s.settings
 	settings.SetRemoteIPFilter(limitAddresses())
 	settings.BufferFactory = received.buffer
-	h := &handshake{}
+	h := newHandshake()
+	received.left = h.leave
 	settings.SetICEUDPMux(handshakeUDP{s.ports.udp, h, s.ports.loopback()})
 	settings.SetICETCPMux(handshakeTCP{s.ports.tcp, h})
 	api := pion.NewAPI(pion.WithMediaEngine(media), pion.WithInterceptorRegistry(chain), pion.WithSettingEngine(settings))
