@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/sluice-go/sluice/aio"
 )
@@ -52,5 +53,54 @@ func TestNamesOfUnixSockets(t *testing.T) {
 				t.Errorf("%v: the ends are %q, want %q", driver, got, want)
 			}
 		}
+	}
+}
+
+// Messages of a listener for such are whole, also when several have come at once.
+func TestServeMessages(t *testing.T) {
+	for _, driver := range driversHere(t) {
+		l, err := net.Listen("unixpacket", filepath.Join(t.TempDir(), "s"))
+		if err != nil {
+			t.Skip(err)
+		}
+		opened, came := make(chan *aio.Conn[int], 1), make(chan int, 3)
+		s := serveConns(t, &aio.ConnHandler[int]{
+			Open: func(c *aio.Conn[int]) error {
+				c.Pause()
+				opened <- c
+				return nil
+			},
+			Data: func(_ *aio.Conn[int], p []byte) error {
+				came <- len(p)
+				return nil
+			},
+		}, aio.Server{Options: aio.Options{Driver: driver}}, l)
+		client, err := net.Dial("unixpacket", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := <-opened
+		sizes := []int{1, 20_000, 3}
+		for _, n := range sizes {
+			if _, err := client.Write(make([]byte, n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.Do(c.Resume); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range sizes {
+			select {
+			case n := <-came:
+				if n != want {
+					t.Errorf("%v: Data gets %d bytes of a message of %d", driver, n, want)
+				}
+			case <-time.After(atMost):
+				t.Fatalf("%v: the message of %d bytes does not come", driver, want)
+			}
+		}
+		client.Close()
+		s.addrs = nil
+		s.end()
 	}
 }

@@ -41,7 +41,7 @@ type Handler interface {
 // that has the fewest. Serve reads the fields and does not change them; only Handler is
 // required.
 //
-// The watchers poll listeners of package net itself, TCP and Unix, assigned to them in
+// The watchers poll listeners of package net itself, TCP and Unix streams, assigned to them in
 // rotation: such a connection never enters the runtime's poller. Any other listener, and
 // any on the Std driver, has a goroutine in its Accept.
 //

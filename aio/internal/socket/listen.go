@@ -26,6 +26,9 @@ func Listening(l net.Listener) (Socket, error) {
 		tcp = true
 	case *net.UnixListener:
 		raw, err = l.SyscallConn()
+		if err == nil && l.Addr().Network() != "unix" { // what Accept returns is a stream
+			err = fmt.Errorf("aio: a listener of network %s has a goroutine", l.Addr().Network())
+		}
 	default:
 		return Socket{}, fmt.Errorf("aio: %T is no listener of package net", l)
 	}
