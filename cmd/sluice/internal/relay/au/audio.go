@@ -5,7 +5,6 @@ import (
 	"math/bits"
 
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/ac3"
-	"github.com/bluenviron/mediacommon/v2/pkg/codecs/mpeg1audio"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/opus"
 
 	"github.com/sluice-go/sluice/flv"
@@ -27,14 +26,11 @@ func audioConfig(h *flv.AudioHeader, frame []byte) *Config {
 		}
 	case flv.CodecMP3, flv.CodecMP3At8k:
 		c.Codec = flv.CodecMP3
-		var m mpeg1audio.FrameHeader
-		if m.Unmarshal(frame) != nil {
+		m, ok := ParseMPEGAudio(frame)
+		if !ok {
 			return nil
 		}
-		c.Rate, c.FrameLen = m.SampleRate, m.SampleCount()
-		if m.ChannelMode != mpeg1audio.ChannelModeMono {
-			c.Channels = 2
-		}
+		c.Rate, c.Channels, c.FrameLen = m.Rate, m.Channels, m.Samples
 	case flv.CodecAC3:
 		var s ac3.SyncInfo
 		var b ac3.BSI

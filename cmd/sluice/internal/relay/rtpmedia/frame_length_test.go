@@ -24,6 +24,7 @@ func TestSeveralFramesOfMP3InAPacket(t *testing.T) {
 		"MPEG-1, layer II":          {[4]byte{0xff, 0xfd, 0x54, 0xc0}, 240, 2160},
 		"MPEG-2, layer III":         {[4]byte{0xff, 0xf3, 0x80, 0xc0}, 208, 2351},
 		"MPEG-2, layer III, padded": {[4]byte{0xff, 0xf3, 0x82, 0xc0}, 209, 2351},
+		"MPEG-2.5, layer III":       {[4]byte{0xff, 0xe3, 0x48, 0xc0}, 288, 6480},
 		"MPEG-2, layer II":          {[4]byte{0xff, 0xf5, 0x84, 0xc0}, 384, 4320},
 	} {
 		t.Run(name, func(t *testing.T) {

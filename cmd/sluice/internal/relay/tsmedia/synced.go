@@ -2,7 +2,6 @@ package tsmedia
 
 import (
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/ac3"
-	"github.com/bluenviron/mediacommon/v2/pkg/codecs/mpeg1audio"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/flv"
@@ -36,19 +35,15 @@ type mpeg struct {
 }
 
 func (m *mpeg) frames(p []byte, yield func(c *au.Config, frame []byte, before bool) error) error {
-	// Layer I is unknown to the library: 11 ones, two bits of the version, then those of the
-	// layer (ISO/IEC 11172-3, section 2.4.2.3).
-	if !m.mp3 && len(m.part) == 0 && len(p) >= 4 && p[0] == 0xff && p[1]&0xf6 == 0xf6 && p[2]&0xf0 != 0xf0 {
-		return leftOut("MPEG audio of layer I")
-	}
 	return m.cut(p, mpegSize, func(frame []byte, before bool) error {
-		var h mpeg1audio.FrameHeader
-		switch h.Unmarshal(frame); {
+		switch h, _ := au.ParseMPEGAudio(frame); {
 		case h.Layer == 3:
 			m.mp3 = true
 			return yield(au.SoundConfig(flv.CodecMP3, frame), frame, before)
 		case m.mp3:
 			return nil
+		case h.Layer == 1:
+			return leftOut("MPEG audio of layer I")
 		}
 		return leftOut("MPEG audio of layer II, MP2")
 	})
@@ -56,21 +51,9 @@ func (m *mpeg) frames(p []byte, yield func(c *au.Config, frame []byte, before bo
 
 // mpegSize is syncedSize of MPEG audio.
 func mpegSize(p []byte) int {
-	begins := func(p []byte) bool { return p[0] == 0xff && (len(p) < 2 || p[1]&0xf0 == 0xf0) }
-	return syncedSize(p, begins, func(p []byte) int {
-		var h mpeg1audio.FrameHeader
-		if h.Unmarshal(p) != nil {
-			return 0
-		}
-		n := 144
-		if h.MPEG2 && h.Layer == 3 {
-			n = 72
-		}
-		n = n * h.Bitrate / h.SampleRate
-		if h.Padding {
-			n++
-		}
-		return n
+	return syncedSize(p, au.BeginsMPEGAudio, func(p []byte) int {
+		h, _ := au.ParseMPEGAudio(p)
+		return h.Size
 	})
 }
 

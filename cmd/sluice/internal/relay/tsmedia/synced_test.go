@@ -15,8 +15,9 @@ var syncedKinds = map[string]struct {
 	frame []byte
 	ticks int64
 }{
-	"MP3":  {astits.StreamTypeMPEG1Audio, mp3Frame, 2351},
-	"AC-3": {astits.StreamTypeAC3Audio, append([]byte{0x0b, 0x77, 0, 0, 0, 0x40, 0x40}, make([]byte, 128-7)...), 2880},
+	"MP3":           {astits.StreamTypeMPEG1Audio, mp3Frame, 2351},
+	"MP3 of 11 kHz": {astits.StreamTypeMPEG2Audio, append([]byte{0xff, 0xe3, 0x40, 0xc0}, make([]byte, 208-4)...), 4702},
+	"AC-3":          {astits.StreamTypeAC3Audio, append([]byte{0x0b, 0x77, 0, 0, 0, 0x40, 0x40}, make([]byte, 128-7)...), 2880},
 }
 
 // Broadcasters fill packets whatever frames they cut: each frame comes whole, at its time, once, also when
