@@ -23,6 +23,10 @@ import (
 // the stream's size. And memory follows the bytes that have arrived, not the
 // length that a header states.
 //
+// A source of messages, as a UDP connection, is no stream: the system throws away what of a
+// message the room for a read does not hold, which may be a few bytes, without an error. Read
+// the messages by other means, as package aio does, and feed a reader with them (FeedCopy).
+//
 // When the allocator's budget is used up the reader waits in a queue, first in,
 // first out, whether it holds a part of a frame or not. The timeout, the
 // context, the connection's deadline and its Close end that wait too. mem.ErrBudget
