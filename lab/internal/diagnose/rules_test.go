@@ -3,6 +3,7 @@ package diagnose
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -280,6 +281,25 @@ func TestLocksOfAMachineAtWorkAreNoFault(t *testing.T) {
 			Calls: &evidence.Calls{Took: time.Second, Woken: 1000, LockTime: 4 * time.Second}, Sharing: &evidence.Sharing{}}
 		if f, found := First(first(Diagnose(e))); found != c.found || found && f.Rule != "lock-contention" {
 			t.Errorf("%v of processor time in a second of two processors, %v of it for locks: %+v", c.cpu, c.locking, f)
+		}
+	}
+}
+
+// Where other programs have the processors, a write that takes long, or a lock, may be a wait for those.
+func TestLocksBesideOtherProgramsAreOpen(t *testing.T) {
+	for _, c := range []struct {
+		others float64
+		found  bool
+	}{{0.5, true}, {1.5, false}} {
+		e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second / 2, Processors: 2, Others: c.others, Tools: all(), Perf: profile(0.1, "lll_lock_wait", "pthread_mutex_lock", "add"),
+			Calls: &evidence.Calls{Took: time.Second, Woken: 1000, LockTime: time.Second, LockIO: time.Second / 2}, Sharing: &evidence.Sharing{}}
+		findings, open := Diagnose(e)
+		f, found := First(findings)
+		said := slices.ContainsFunc(open, func(o Open) bool {
+			return o.Rule == "lock-over-io" && strings.Contains(o.Why, "other programs used 1.5 of 2 processors")
+		})
+		if found != c.found || found && f.Rule != "lock-over-io" || said == c.found {
+			t.Errorf("others used %v: %+v, %+v", c.others, f, open)
 		}
 	}
 }

@@ -146,6 +146,9 @@ const oftenWoken = 20
 // why that may be wrong: waits for the locks of Java, Python and Rust look there like waits for work.
 func (s *facts) clear(f Finding) (Finding, string) {
 	c := s.Calls
+	if f.Tool == evidence.ToolStrace && f.Score >= faint && s.Processors > 0 && s.Others >= mostOthers*float64(s.Processors) {
+		return Finding{}, fmt.Sprintf("other programs used %.1f of %d processors: system calls do not say which waits were for those", s.Others, s.Processors)
+	}
 	if f.Score >= faint || s.goProgram || s.Waits != nil || !empty(s.Block) || c == nil || c.Took <= 0 {
 		return f, ""
 	}
@@ -155,6 +158,10 @@ func (s *facts) clear(f Finding) (Finding, string) {
 	}
 	return Finding{}, fmt.Sprintf("its threads wait for each other %s times a second, and system calls do not say whether for a lock or for work: jstack, py-spy dump or gdb say where", units.Number(rate))
 }
+
+// mostOthers is the part of the processors from which on, when others use it, a thread in a system call, or with
+// a lock, is as often ready to run as it waits.
+const mostOthers = 0.5
 
 // lockOverIO: goroutines wait for a lock whose holder waits for I/O.
 func lockOverIO(s *facts) (Finding, string) {

@@ -10,6 +10,7 @@ type Evidence struct {
 	Took       time.Duration `json:"took_ns"`              // that the longest of the tools looked
 	CPUTime    time.Duration `json:"cpu_ns"`               // the program's within Took; 0 not known
 	Processors int           `json:"processors,omitempty"` // of the machine; 0 not known
+	Others     float64       `json:"others,omitempty"`     // of the processors, how many other programs used on average meanwhile
 	Queued     time.Duration `json:"queued_ns,omitempty"`  // how long its threads were ready and had no processor, in all; 0 not known
 
 	Tools []Tool `json:"tools"`

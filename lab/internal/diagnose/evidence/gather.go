@@ -227,6 +227,7 @@ func (g *gatherer) usage(ctx context.Context, pid int) (note string, err error) 
 	if err != nil {
 		return "", err
 	}
+	others := proc.ReadOthers()
 	began := time.Now()
 	select {
 	case <-time.After(g.each):
@@ -236,10 +237,12 @@ func (g *gatherer) usage(ctx context.Context, pid int) (note string, err error) 
 	if err != nil {
 		return "", missing("the process ended meanwhile")
 	}
-	spent := before.To(after)
+	spent, took := before.To(after), time.Since(began)
+	used, _ := others.To(proc.ReadOthers())
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.e.Took, g.e.CPUTime, g.e.Processors = max(g.e.Took, time.Since(began)), spent.CPU, runtime.NumCPU()
+	g.e.Took, g.e.CPUTime, g.e.Processors = max(g.e.Took, took), spent.CPU, runtime.NumCPU()
+	g.e.Others = max(0, used-spent.CPU.Seconds()/took.Seconds())
 	if spent.Queued != nil {
 		g.e.Queued = *spent.Queued
 	}
