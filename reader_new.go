@@ -134,6 +134,8 @@ func (b *BufReader) Recycle() {
 		b.raw.Reset()
 	case mouth:
 		b.feed.Load().mouth.Close()
+	case fed:
+		b.feed.Load().tried = tried{} // half a header of the last user's
 	}
 	b.kind, b.src, b.err, b.waits, b.inHeader = closed, nil, nil, false, false
 	b.straight, b.guard = false, open
