@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -61,7 +62,10 @@ func TestServeMessages(t *testing.T) {
 	for _, driver := range driversHere(t) {
 		l, err := net.Listen("unixpacket", filepath.Join(t.TempDir(), "s"))
 		if err != nil {
-			t.Skip(err)
+			if runtime.GOOS == "linux" {
+				t.Fatal(err)
+			}
+			t.Skipf("this system may have no such sockets: %v", err)
 		}
 		opened, came := make(chan *aio.Conn[int], 1), make(chan int, 3)
 		s := serveConns(t, &aio.ConnHandler[int]{

@@ -10,6 +10,20 @@ import (
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
+// datagrams returns a socket, and a connection to it for a watcher.
+func datagrams(t *testing.T) (peer net.PacketConn, conn net.Conn) {
+	t.Helper()
+	peer, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { peer.Close() })
+	if conn, err = net.Dial("udp", peer.LocalAddr().String()); err != nil {
+		t.Fatal(err)
+	}
+	return peer, conn
+}
+
 // An empty datagram is a message and not the end, and leaves nothing to release.
 func TestEmptyDatagrams(t *testing.T) {
 	a := mem.New(mem.Options{Name: "datagrams"})
@@ -21,15 +35,7 @@ func TestEmptyDatagrams(t *testing.T) {
 	if kind, _ := w.Driver(); kind == aio.Std {
 		t.Skip("for a net.Conn an empty read is no message")
 	}
-	peer, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer peer.Close()
-	conn, err := net.Dial("udp", peer.LocalAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	peer, conn := datagrams(t)
 	deadline := time.Now().Add(eventTimeout)
 	for _, err := range []error{
 		w.ReadBuf(0, conn, 0, deadline),
@@ -72,15 +78,7 @@ func TestMemoryIsOneDatagram(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer w.Close()
-			peer, err := net.ListenPacket("udp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer peer.Close()
-			conn, err := net.Dial("udp", peer.LocalAddr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			peer, conn := datagrams(t)
 			var m mem.Memory
 			for range c.parts {
 				m.Append(mem.Wrap(make([]byte, c.size), nil))
