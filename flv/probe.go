@@ -46,6 +46,9 @@ func Probe(r io.Reader, o ProbeOptions) (Report, error) {
 	p.r.Jumps, p.r.Script.Names = []Jump{}, []string{}
 	p.d.MaxTag = o.MaxTag
 	err := p.run()
+	if err != nil {
+		p.r.Broken = err.Error()
+	}
 	p.r.Bytes = in.TotalRead()
 	p.r.Tags = p.d.Stats()
 	p.finish()

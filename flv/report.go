@@ -24,6 +24,9 @@ type Report struct {
 	// Truncated is where the file ends inside something, nil when it ends
 	// between tags.
 	Truncated *Truncation `json:"truncated"`
+	// Broken is the error that ended the report before the file did, empty when
+	// there was none.
+	Broken string `json:"broken,omitempty"`
 }
 
 // A TrackReport is what is known of video and of audio.

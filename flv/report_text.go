@@ -135,6 +135,9 @@ func (r Report) Problems() []string {
 	if t := r.Truncated; t != nil {
 		add("the file ends inside the tag at byte %d, of which it has %s", t.Offset, plural(t.Bytes, "byte"))
 	}
+	if r.Broken != "" {
+		add("%s; what follows was not looked at", strings.TrimPrefix(r.Broken, "flv: "))
+	}
 	if r.Tags.Unsized > 0 {
 		add("the size after the last tag is missing")
 	}
@@ -147,12 +150,16 @@ func (r Report) Problems() []string {
 	if n := r.Script.Malformed; n > 0 {
 		add("%s with script data that cannot be read", plural(n, "tag"))
 	}
-	if r.Header.Video != (r.Video != nil) {
-		add("the header says video: %t", r.Header.Video)
+	announced := func(track string, said, is bool) {
+		switch {
+		case said && !is:
+			add("the file's header announces %s, and there is none", track)
+		case is && !said:
+			add("the file's header does not announce the %s that follows", track)
+		}
 	}
-	if r.Header.Audio != (r.Audio != nil) {
-		add("the header says audio: %t", r.Header.Audio)
-	}
+	announced("video", r.Header.Video, r.Video != nil)
+	announced("audio", r.Header.Audio, r.Audio != nil)
 	if v := r.Video; v != nil {
 		all = v.problems(all, "video", v.ConfigError)
 		if v.Packets > 0 && v.KeyFrames == 0 {

@@ -65,7 +65,7 @@ func (a App) probe(name string, asJSON bool) error {
 	if report.Tags.Tags == 0 && err != nil {
 		return fail(probeError(name, err))
 	}
-	if printErr := a.printProbe(name, report, asJSON, err); printErr != nil {
+	if printErr := a.printProbe(name, report, asJSON); printErr != nil {
 		return fail(fmt.Errorf("flv probe: %w", printErr))
 	}
 	switch {
@@ -81,9 +81,7 @@ func probeError(name string, err error) error {
 	return fmt.Errorf("flv probe: %s: %s", name, strings.TrimPrefix(err.Error(), "flv: "))
 }
 
-// printProbe prints a report. broken is the error that stopped the report before
-// the end of the file.
-func (a App) printProbe(name string, report flv.Report, asJSON bool, broken error) error {
+func (a App) printProbe(name string, report flv.Report, asJSON bool) error {
 	if !asJSON {
 		_, err := report.WriteTo(a.Stdout)
 		return err
@@ -93,9 +91,6 @@ func (a App) printProbe(name string, report flv.Report, asJSON bool, broken erro
 		flv.Report
 		Problems []string `json:"problems"`
 	}{name, report, append([]string{}, report.Problems()...)}
-	if broken != nil {
-		out.Problems = append(out.Problems, broken.Error())
-	}
 	e := json.NewEncoder(a.Stdout)
 	e.SetIndent("", "  ")
 	return e.Encode(out)

@@ -88,6 +88,9 @@ func TestFLVProbeOfACutFileHasExitCode3(t *testing.T) {
 	if exit != ExitUnusable || !strings.Contains(p.stdout.String(), "56 packets") || !strings.Contains(p.stderr.String(), "byte 198887") {
 		t.Errorf("exit code %d: %s%s", exit, p.stdout.String(), p.stderr.String())
 	}
+	if report := p.stdout.String(); strings.Contains(report, "no problems") || !strings.Contains(report, "problem: syntax error: a tag of type 0xff, at byte 198887") {
+		t.Errorf("the report on a file that stops being FLV: %s", report)
+	}
 }
 
 func TestFLVProbeOfWhatIsNoFLVHasExitCode1(t *testing.T) {
