@@ -72,31 +72,17 @@ func TestHTTP2SaysWhyConnectionsAreRefused(t *testing.T) {
 	}
 }
 
-// A request that the target has looked at, and answers with a reset, is not tried again elsewhere.
-func TestHTTP2ResetIsNotTriedAgain(t *testing.T) {
+// A reset is of one request, which has failed, and the run goes on.
+func TestHTTP2ResetsAreFailedRequests(t *testing.T) {
 	t.Parallel()
-	resets := serve(t, "tcp", "127.0.0.1:0", func(conn net.Conn) {
-		io.ReadFull(conn, make([]byte, len(http2.ClientPreface)))
-		f := http2.NewFramer(conn, conn)
-		f.WriteSettings()
-		for {
-			frame, err := f.ReadFrame()
-			if err != nil {
-				return
-			}
-			switch frame := frame.(type) {
-			case *http2.PingFrame:
-				f.WritePing(true, frame.Data)
-			case *http2.HeadersFrame:
-				f.WriteGoAway(frame.StreamID, http2.ErrCodeNo, nil)
-				f.WriteRSTStream(frame.StreamID, http2.ErrCodeProtocol)
-			}
-		}
-	})
-	p := brief("http://" + resets.name())
-	p.Conns, p.Requests.HTTP = 1, &wire.HTTP{Two: true}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	p := brief(s.URL)
+	p.Requests.HTTP, p.Requests.Insecure = &wire.HTTP{Two: true}, true
 	r, err := Run(t.Context(), p, nil)
-	if err != nil || r.Redials != 0 || !strings.Contains(r.Error, "PROTOCOL_ERROR") {
+	if err != nil || r.Errors != 0 || r.Redials != 0 || r.Requests == 0 || r.FailedRequests() != r.Requests || !strings.Contains(r.Failure, "INTERNAL_ERROR") {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

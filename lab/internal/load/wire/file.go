@@ -105,9 +105,7 @@ func (s *storage) prepare(ctx context.Context) error {
 		return err
 	}
 	s.made = true
-	if s.size = s.options.Size; s.size == 0 {
-		s.size = defaultFileSize
-	}
+	s.size = cmp.Or(s.options.Size, defaultFileSize)
 	if err = errors.Join(fill(ctx, f, s.size), f.Sync(), f.Close()); err != nil {
 		err = errors.Join(err, s.remove())
 	}

@@ -140,7 +140,9 @@ func (h *h2) Call(ctx context.Context, _ *Request) (o Outcome, err error) {
 		}
 		again := conn.State().Closing
 		if stream := (http2.StreamError{}); errors.As(err, &stream) {
-			again = stream.Code == http2.ErrCodeRefusedStream // otherwise it was looked at
+			if again = stream.Code == http2.ErrCodeRefusedStream; !again { // it was looked at
+				return Outcome{Done: true, Class: streamReset, Says: err.Error()}, nil
+			}
 		}
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = fmt.Errorf("load: the target ended the connection: %w", err)

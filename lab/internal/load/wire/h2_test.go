@@ -12,8 +12,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// refusing serves HTTP/2 on a connection, and refuses the first streams of it; below 0, it ends at the first.
-func refusing(conn net.Conn, streams int) error {
+// refusing serves HTTP/2 on a connection, and resets the first streams of it with a code; below 0, it ends at the first.
+func refusing(conn net.Conn, streams int, code http2.ErrCode) error {
 	if _, err := io.ReadFull(conn, make([]byte, len(http2.ClientPreface))); err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func refusing(conn net.Conn, streams int) error {
 			return nil
 		}
 		if streams--; streams >= 0 {
-			err = f.WriteRSTStream(asked.StreamID, http2.ErrCodeRefusedStream)
+			err = f.WriteRSTStream(asked.StreamID, code)
 		} else {
 			head.Reset()
 			encoder.WriteField(hpack.HeaderField{Name: ":status", Value: "200"})
@@ -55,13 +55,19 @@ func refusing(conn net.Conn, streams int) error {
 }
 
 // A stream is refused by a server that takes fewer at once than the client knew when it
-// began; one that refuses all is an error, and so is one that hangs up.
+// began; one that refuses all is an error, and so is one that hangs up. Any other reset is of a request
+// that it has looked at, which has failed and is not tried again.
 func TestRefusedStreamsAreTriedAgain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		refused int
+		code    http2.ErrCode
 		fails   string
-	}{{1, ""}, {10 * mostTries, "REFUSED_STREAM"}, {-1, "the target ended the connection"}} {
+		says    string
+	}{
+		{1, http2.ErrCodeRefusedStream, "", ""}, {10 * mostTries, http2.ErrCodeRefusedStream, "REFUSED_STREAM", ""},
+		{-1, 0, "the target ended the connection", ""}, {1, http2.ErrCodeProtocol, "", "PROTOCOL_ERROR"},
+	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +79,7 @@ func TestRefusedStreamsAreTriedAgain(t *testing.T) {
 				return
 			}
 			defer conn.Close()
-			refusing(conn, c.refused) // ends with the connection
+			refusing(conn, c.refused, c.code) // ends with the connection
 		}()
 		target, err := ParseTarget("http://"+l.Addr().String()+"/", &Options{HTTP: &HTTP{Two: true}})
 		if err != nil {
@@ -85,8 +91,9 @@ func TestRefusedStreamsAreTriedAgain(t *testing.T) {
 		}
 		defer caller.Close()
 		o, err := caller.Call(t.Context(), &Request{})
-		if (err != nil) != (c.fails != "") || err == nil && !o.Done || err != nil && !strings.Contains(err.Error(), c.fails) {
-			t.Errorf("after %d refused streams: %+v, %v", c.refused, o, err)
+		if (err != nil) != (c.fails != "") || err == nil && !o.Done || err != nil && !strings.Contains(err.Error(), c.fails) ||
+			!strings.Contains(o.Says, c.says) || (o.Class == streamReset) != (c.says != "") {
+			t.Errorf("after %d streams reset by %v: %+v, %v", c.refused, c.code, o, err)
 		}
 	}
 }

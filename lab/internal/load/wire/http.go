@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -19,14 +20,12 @@ type HTTP struct {
 	Two        bool    `json:"two,omitempty"` // HTTP/2: h2 over TLS, by prior knowledge without
 }
 
-var statusClasses = []Class{{"1xx", false}, {"2xx", false}, {"3xx", false}, {"4xx", true}, {"5xx", true}}
+var statusClasses = []Class{{"1xx", false}, {"2xx", false}, {"3xx", false}, {"4xx", true}, {"5xx", true}, {"reset", true}}
 
-func (h *HTTP) method() string {
-	if h.Method == "" {
-		return http.MethodGet
-	}
-	return h.Method
-}
+// streamReset is the class of requests whose stream the target has reset (RST_STREAM), with HTTP/2.
+const streamReset = 5
+
+func (h *HTTP) method() string { return cmp.Or(h.Method, http.MethodGet) }
 
 func (h *HTTP) check() error {
 	if strings.ContainsAny(h.Method, " \t\r\n/:") {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -64,10 +65,7 @@ func newRedis(options *Redis, content *Content) (*redis, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &redis{content: content, keys: uint64(options.Keys)}
-	if r.keys == 0 {
-		r.keys = 100_000
-	}
+	r := &redis{content: content, keys: uint64(cmp.Or(options.Keys, 100_000))}
 	for _, args := range list {
 		c := command{args: args, data: strings.Contains(strings.Join(args, " "), dataPlace)}
 		if !c.data {
@@ -165,6 +163,7 @@ type resp struct {
 	values int64 // that are still to come, besides the one under way
 	failed bool
 	says   string // the first error
+	saying bool   // the bulk string under way is that error
 	total  int    // payload bytes of the reply
 	push   bool   // it is a push message, which is no reply
 }
@@ -182,9 +181,15 @@ func (r *resp) read(p []byte) (n int, o Outcome, err error) {
 	for n < len(p) {
 		if r.left > 0 {
 			k := min(r.left, len(p)-n)
+			if r.saying && len(r.says) < mostLine {
+				r.says += string(p[n : n+k])
+			}
 			n += k
 			if r.left -= k; r.left > 0 {
 				return n, Outcome{}, nil
+			}
+			if r.saying {
+				r.says, r.saying = strings.TrimSpace(r.says), false
 			}
 		} else {
 			line, used, err := r.line.read(p[n:])
@@ -235,7 +240,9 @@ func (r *resp) value(line []byte) error {
 		if err != nil {
 			return err
 		}
-		r.failed = r.failed || kind == '!'
+		if kind == '!' {
+			r.failed, r.saying = true, r.says == ""
+		}
 		if n >= 0 {
 			r.left = int(n) + 2
 			r.total += int(n)

@@ -26,7 +26,8 @@ func TestRedisReplies(t *testing.T) {
 		"*2\r\n+a\r\n-ERR b\r\n":                                                     {{Class: 1, Payload: 1, Says: "ERR b"}},
 		"%1\r\n+k\r\n#t\r\n~1\r\n,1.5\r\n_\r\n(99\r\n=5\r\ntxt:x\r\n":                {{Payload: 2}, {Payload: 3}, {}, {Payload: 2}, {Payload: 5}},
 		">2\r\n+invalidate\r\n*1\r\n$1\r\na\r\n+OK\r\n>1\r\n_\r\n>1\r\n-x\r\n:7\r\n": {{Payload: 2}, {Payload: 1}},
-		"|1\r\n+a\r\n+b\r\n:7\r\n!2\r\nno\r\n":                                       {{Payload: 3}, {Class: 1, Payload: 2}},
+		"|1\r\n+a\r\n+b\r\n:7\r\n!2\r\nno\r\n":                                       {{Payload: 3}, {Class: 1, Payload: 2, Says: "no"}},
+		"*2\r\n!8\r\nERR a\r\nb\r\n$2\r\nhi\r\n!3\r\nERR\r\n":                        {{Class: 1, Payload: 10, Says: "ERR a\r\nb"}, {Class: 1, Payload: 3, Says: "ERR a\r\nb"}},
 	} {
 		each(t, aRedis, replies, want)
 	}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -96,7 +97,7 @@ func Scheme(target string) string {
 func ParseTarget(text string, options *Options) (*Target, error) {
 	t := &Target{
 		Name: text, network: "tcp", addr: text,
-		options: options, http: orDefault(options.HTTP), redis: orDefault(options.Redis), file: orDefault(options.File),
+		options: options, http: cmp.Or(options.HTTP, new(HTTP)), redis: cmp.Or(options.Redis, new(Redis)), file: cmp.Or(options.File, new(File)),
 	}
 	bad := func(format string, args ...any) (*Target, error) {
 		return nil, fmt.Errorf("%w: target %q: %s", ErrTarget, Public(text), fmt.Sprintf(format, args...))
@@ -142,13 +143,6 @@ func ParseTarget(text string, options *Options) (*Target, error) {
 		t.addr = options.Via
 	}
 	return t, nil
-}
-
-func orDefault[T any](options *T) *T {
-	if options == nil {
-		return new(T)
-	}
-	return options
 }
 
 func (t *Target) checkOptions() error {
