@@ -27,7 +27,7 @@ type Conn[S any] struct {
 	// The connections of one loop are a list.
 	before, after *Conn[S]
 
-	closing atomic.Bool // Close has been called; for any goroutine
+	closing atomic.Bool // Close has been called, or the connection has ended; for any goroutine
 	halves  atomic.Bool // so has CloseWrite
 	phase   phase
 	opened  bool // Open has been called
@@ -373,6 +373,7 @@ func (c *Conn[S]) endFreeing(reason error, frees bool) {
 		return
 	}
 	c.phase = gone
+	c.closing.Store(true) // or what Closed writes would go out before Free
 	c.loop.leave(c)
 	calls := c.loop.calls
 	if c.opened && calls.closed != nil {
