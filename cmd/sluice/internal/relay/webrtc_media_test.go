@@ -16,6 +16,26 @@ func withoutGroup(offer string) string {
 	return regexp.MustCompile(`a=group:[^\n]*\n`).ReplaceAllString(offer, "")
 }
 
+// plainH264 is what GStreamer's players offer with capabilities as its documentation has
+// them: H.264, and no packetization mode.
+func plainH264(m *pion.MediaEngine) error {
+	c := pion.RTPCodecCapability{MimeType: pion.MimeTypeH264, ClockRate: 90000}
+	return m.RegisterCodec(pion.RTPCodecParameters{RTPCodecCapability: c, PayloadType: 127}, pion.RTPCodecTypeVideo)
+}
+
+// saysWhatItIs checks that each medium of an answer has its name and a connection, also one
+// that is rejected: GStreamer takes no answer without, nor any of its media then.
+func saysWhatItIs(t *testing.T, answer string) {
+	t.Helper()
+	for _, m := range strings.Split(answer, "\nm=")[1:] {
+		for _, name := range []string{"mid:", "ice-ufrag:", "ice-pwd:", "setup:passive"} {
+			if n := strings.Count(m, "\na="+name); n != 1 {
+				t.Errorf("a=%s stands %d times in a medium of the answer %s", name, n, answer)
+			}
+		}
+	}
+}
+
 // repeat returns a function that sends the next of these tags, again and again.
 func (p *relayPipe) repeat(tags []flvtest.Tag) func(t *testing.T) {
 	n, shift := 0, uint32(0)
@@ -46,11 +66,13 @@ func TestWHEPOfSomeMedia(t *testing.T) {
 		video   bool
 		address []string
 		change  func(offer string) string
+		media   func(*pion.MediaEngine) error
 	}{
-		{"sound alone", sound, []pion.RTPCodecType{video, audio}, false, nil, nil},
-		{"pictures alone", flvtest.Clip(t), []pion.RTPCodecType{audio, video}, true, nil, nil},
-		{"pictures alone, with addresses that were set", flvtest.Clip(t), []pion.RTPCodecType{audio, video}, true, []string{"127.0.0.1"}, nil},
-		{"pictures in the only medium, without a group", flvtest.Clip(t), []pion.RTPCodecType{video}, true, nil, withoutGroup},
+		{"sound alone", sound, []pion.RTPCodecType{video, audio}, false, nil, nil, nil},
+		{"pictures alone", flvtest.Clip(t), []pion.RTPCodecType{audio, video}, true, nil, nil, nil},
+		{"pictures alone, with addresses that were set", flvtest.Clip(t), []pion.RTPCodecType{audio, video}, true, []string{"127.0.0.1"}, nil, nil},
+		{"pictures in the only medium, without a group", flvtest.Clip(t), []pion.RTPCodecType{video}, true, nil, withoutGroup, nil},
+		{"pictures as H.264 without parameters", flvtest.Clip(t), []pion.RTPCodecType{video}, true, nil, nil, plainH264},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := rtcServe(t, func(config *relayConfig) { config.WebRTCAddress, config.MinPublishRate = c.address, 0 })
@@ -58,10 +80,11 @@ func TestWHEPOfSomeMedia(t *testing.T) {
 			half := len(c.tags) / 2
 			p.send(t, c.tags[:half]...)
 			s.streaming(t, "live/s")
-			v := s.rtcWatch(t, "/live/s/whep", rtcOptions{pc: receivers(c.kinds...), change: c.change})
+			v := s.rtcWatch(t, "/live/s/whep", rtcOptions{pc: receivers(c.kinds...), change: c.change, media: c.media})
 			if strings.Contains(v.pc.RemoteDescription().SDP, "a=group") == (c.change != nil) {
 				t.Errorf("the answer is %s", v.pc.RemoteDescription().SDP)
 			}
+			saysWhatItIs(t, v.pc.RemoteDescription().SDP)
 			// The viewer may be connected late: it goes on until there is something.
 			next := p.repeat(c.tags[half:])
 			relayEventually(t, "media", func() bool {

@@ -50,6 +50,29 @@ func withoutGroup(answer string) string {
 	return before + after
 }
 
+// named returns an answer whose rejected media have a name and a connection, as browsers
+// write them. The library leaves both out (RFC 9429, section 5.3.1, asks for neither), and
+// GStreamer then takes no medium of the answer.
+func (o *offer) named(answer string) string {
+	connection := ""
+	for _, name := range []string{"a=ice-ufrag:", "a=ice-pwd:", "a=setup:"} {
+		if _, rest, ok := strings.Cut(answer, name); ok {
+			value, _, _ := strings.Cut(rest, "\r\n")
+			connection += name + value + "\r\n"
+		}
+	}
+	media := strings.Split(answer, "\r\nm=")
+	for i, m := range media[1:] {
+		if _, port, _ := strings.Cut(m, " "); i < len(o.media) && o.media[i].mid != "" && strings.HasPrefix(port, "0 ") {
+			media[i+1] = strings.TrimSuffix(m, "\r\n") + "\r\n" + connection + "a=mid:" + o.media[i].mid + "\r\na=inactive"
+			if i == len(media)-2 {
+				media[i+1] += "\r\n"
+			}
+		}
+	}
+	return strings.Join(media, "\r\nm=")
+}
+
 // layered returns an answer that takes one layer of each medium that has several. An
 // answer without any leaves a browser with its first, which often is the smallest.
 func (o *offer) layered(answer string) string {

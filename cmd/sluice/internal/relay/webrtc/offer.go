@@ -38,6 +38,7 @@ type offer struct {
 
 // A medium is one m-section of an offer.
 type medium struct {
+	mid             string
 	video           bool
 	sends, receives bool
 	formats         []offered
@@ -86,6 +87,7 @@ func parseOffer(p []byte) (*offer, error) {
 			one.sends, one.receives = false, false // RFC 8843, section 6
 		}
 		one.read(m)
+		one.mid, _ = m.Attribute("mid")
 		if one.ridMap = ridMap(m); one.sends && one.ridMap != "" {
 			one.layer = largest(layersOf(m))
 		}
@@ -102,16 +104,14 @@ func parseOffer(p []byte) (*offer, error) {
 func (o *offer) bundle(d *sdp.SessionDescription) error {
 	group, grouped := d.Attribute("group")
 	if !grouped && len(o.media) == 1 {
-		mid, _ := d.MediaDescriptions[0].Attribute("mid")
 		before, after, _ := strings.Cut(o.text, "\nm=")
-		o.text, o.alone = before+"\na=group:BUNDLE "+mid+"\r\nm="+after, true
+		o.text, o.alone = before+"\na=group:BUNDLE "+o.media[0].mid+"\r\nm="+after, true
 		return nil
 	}
 	mids := strings.Fields(group)
-	for i, m := range d.MediaDescriptions {
-		mid, _ := m.Attribute("mid")
-		if one := o.media[i]; (one.sends || one.receives) && (len(mids) == 0 || mids[0] != "BUNDLE" || !slices.Contains(mids[1:], mid)) {
-			return fmt.Errorf("%w: a medium, mid %.20q, is not in the group of a=group:BUNDLE", ErrOffer, mid)
+	for _, one := range o.media {
+		if (one.sends || one.receives) && (len(mids) == 0 || mids[0] != "BUNDLE" || !slices.Contains(mids[1:], one.mid)) {
+			return fmt.Errorf("%w: a medium, mid %.20q, is not in the group of a=group:BUNDLE", ErrOffer, one.mid)
 		}
 	}
 	return nil
@@ -185,13 +185,16 @@ func (m *medium) read(d *sdp.MediaDescription) {
 			continue
 		}
 		f, err := rtpmedia.ParseFormat(m.video, uint8(payload), encoding, values)
-		if err != nil || mimeTypes[f.Codec] == "" || !usable(f.Codec, values) {
+		if err != nil || mimeTypes[f.Codec] == "" || !m.usable(f.Codec, values) {
 			if name != "" {
 				m.other = append(m.other, name)
 			}
 			continue
 		}
 		m.formats = append(m.formats, offered{Format: f, params: params, rtx: -1})
+	}
+	if slices.ContainsFunc(m.formats, fragments) {
+		m.formats = slices.DeleteFunc(m.formats, func(f offered) bool { return f.Codec == flv.CodecAVC && !fragments(f) })
 	}
 	for i := range m.formats {
 		if payload, ok := again[int(m.formats[i].PayloadType)]; ok {
@@ -206,13 +209,22 @@ var mimeTypes = map[flv.FourCC]string{
 	flv.CodecOpus: pion.MimeTypeOpus, flv.CodecALaw: pion.MimeTypePCMA, flv.CodecMuLaw: pion.MimeTypePCMU,
 }
 
-// usable reports whether a format has the form in which packets are made and taken.
-func usable(codec flv.FourCC, params map[string]string) bool {
+// usable reports whether a format has the form in which packets are made and taken. H.264
+// of mode 0 is that of a client that sends. One that takes it and says no mode takes mode
+// 1 too, as all endpoints of WebRTC do (RFC 7742, section 6.2).
+func (m *medium) usable(codec flv.FourCC, params map[string]string) bool {
 	switch codec {
 	case flv.CodecAVC:
-		return params["packetization-mode"] == "1" // with fragments (RFC 6184, section 6.3)
+		mode := params["packetization-mode"]
+		return mode == "1" || mode == "" || mode == "0" && !m.receives
 	case flv.CodecHEVC:
 		return params["tx-mode"] == "" || strings.EqualFold(params["tx-mode"], "SRST")
 	}
 	return true
+}
+
+// fragments reports whether a format is H.264 that may come in fragments (RFC 6184,
+// section 6.3), which goes before H.264 that may not.
+func fragments(f offered) bool {
+	return f.Codec == flv.CodecAVC && rtpmedia.Params(f.params)["packetization-mode"] == "1"
 }

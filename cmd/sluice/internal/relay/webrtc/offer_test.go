@@ -3,6 +3,7 @@ package webrtc
 import (
 	"errors"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +80,38 @@ func TestOfferToSend(t *testing.T) {
 	}
 	if _, ok := o.forStream(rtpmedia.Format{Video: true, Codec: flv.CodecVP9}); ok {
 		t.Error("an offer to send receives")
+	}
+}
+
+// H.264 without a packetization mode, as GStreamer offers it, is taken where there is no
+// other: all endpoints of WebRTC take packets of mode 1 (RFC 7742, section 6.2). Who sends
+// may say mode 0, whose packets are among those of mode 1.
+func TestOfferOfH264WithoutAMode(t *testing.T) {
+	plain := regexp.MustCompile(`a=fmtp:(\d+) .*packetization-mode=\d.*\r\n`)
+	said := string(browserOffer(t))
+	h264 := rtpmedia.Format{Video: true, Codec: flv.CodecAVC}
+	for what, c := range map[string]struct {
+		mode           string
+		plays, records bool
+	}{
+		"not said": {"", true, true},
+		"0":        {"a=fmtp:$1 packetization-mode=0\r\n", false, true},
+		"2":        {"a=fmtp:$1 packetization-mode=2\r\n", false, false},
+	} {
+		text := plain.ReplaceAllString(said, c.mode)
+		o, err := parseOffer([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := o.forStream(h264); ok != c.plays {
+			t.Errorf("mode %s: a player that takes it: %v", what, ok)
+		}
+		if o, err = parseOffer([]byte(strings.ReplaceAll(text, "a=recvonly", "a=sendonly"))); err != nil {
+			t.Fatal(err)
+		}
+		if f, ok := o.fromClient(true); !ok || (f.Codec == flv.CodecAVC) != c.records {
+			t.Errorf("mode %s: a publisher sends %v", what, f.Codec)
+		}
 	}
 }
 
