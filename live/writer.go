@@ -48,14 +48,17 @@ func NewWriter(o WriterOptions) *Writer {
 // Add makes conn a viewer of s. From then on the writer alone writes to conn,
 // and closes it at the end; the caller goes on reading from it, and calls
 // Viewer.Close when the peer has gone. When Add fails conn is the caller's: it
-// returns ErrClosed after Close, or when s is over. It panics for a form that s does
-// not have: FormRaw goes with Raw and Packets, the others with neither.
+// returns ErrClosed after Close, or when s is over. It panics without conn or s, and for a
+// form that s does not have: FormRaw goes with Raw and Packets, the others with neither.
 func (w *Writer) Add(conn net.Conn, s *Stream, o ViewerOptions) (*Viewer, error) {
 	return w.add(conn, s, o, nil)
 }
 
 // add adds a viewer, one of another process unless st is nil.
 func (w *Writer) add(conn net.Conn, s *Stream, o ViewerOptions, st *ViewerState) (*Viewer, error) {
+	if conn == nil || s == nil {
+		panic("live: Add without a connection or a stream") // here, and not in a loop when the first frame comes
+	}
 	if o.Form > FormHop || (o.Form == FormRaw) != s.options.bare() {
 		panic(fmt.Sprintf("live: Add with %v to a stream with Raw = %v, Packets = %v", o.Form, s.options.Raw, s.options.Packets))
 	}

@@ -175,3 +175,26 @@ func TestTLSViewerThatNeverShakesHands(t *testing.T) {
 		})
 	}
 }
+
+// TestAddWithoutAConnectionPanicsThere has the caller's bug end the program in the caller's
+// goroutine, and not in a loop when the first frame comes.
+func TestAddWithoutAConnectionPanicsThere(t *testing.T) {
+	h := NewHub(HubOptions{})
+	t.Cleanup(h.Close)
+	s := mustPublish(t, h, "live/s", PublishOptions{}).Stream()
+	w := newWriter(t, WriterOptions{Loops: 1})
+	conn, _ := pair(t)
+	for name, add := range map[string]func(){
+		"connection": func() { _, _ = w.Add(nil, s, ViewerOptions{}) },
+		"stream":     func() { _, _ = w.Add(conn, nil, ViewerOptions{}) },
+	} {
+		func() {
+			defer func() {
+				if text, _ := recover().(string); text != "live: Add without a connection or a stream" {
+					t.Errorf("without a %s: panicked with %q", name, text)
+				}
+			}()
+			add()
+		}()
+	}
+}
