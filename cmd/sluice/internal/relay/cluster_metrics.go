@@ -20,9 +20,9 @@ func clusterMetrics(node func() *cluster.Node) []prometheus.Collector {
 		gauge("streams", "Streams that nodes publish.", func(s cluster.Status) float64 { return float64(len(s.Streams) - s.Pulls()) }),
 		gauge("pulls", "Streams that nodes pull from one another.", func(s cluster.Status) float64 { return float64(s.Pulls()) }),
 		gauge("links", "Connections to other nodes, or to NATS.", func(s cluster.Status) float64 { return float64(s.Links) }),
-		counter("sent_bytes", "Control messages that were sent.", func(s cluster.Status) float64 { return float64(s.Sent) }),
-		counter("received_bytes", "Control messages that came.", func(s cluster.Status) float64 { return float64(s.Received) }),
-		counter("refused_messages", "Messages that were not made with the cluster's secret, or came before.", func(s cluster.Status) float64 { return float64(s.Refused) }),
+		counter("sent_bytes", "Bytes of control messages that were sent.", func(s cluster.Status) float64 { return float64(s.Sent) }),
+		counter("received_bytes", "Bytes of control messages that came.", func(s cluster.Status) float64 { return float64(s.Received) }),
+		counter("refused_messages", "Control messages that were not made with the cluster's secret, or came before.", func(s cluster.Status) float64 { return float64(s.Refused) }),
 	}
 }
 

@@ -36,7 +36,7 @@ func arrivals(protocol string, stats func() listen.ArrivalStats) []prometheus.Co
 	}
 	return []prometheus.Collector{
 		gauge("", "hold a place on their way to a request.", func(a listen.ArrivalStats) int { return a.On }),
-		gauge("_waiting", "wait for such a place.", func(a listen.ArrivalStats) int { return a.Waiting }),
+		gauge("_waiting", "wait for a place on their way to a request.", func(a listen.ArrivalStats) int { return a.Waiting }),
 		counter("_displaced_total", "were silent and had to give way.", func(a listen.ArrivalStats) int64 { return a.GaveWay }),
 		counter("_refused_total", "were closed because too many waited.", func(a listen.ArrivalStats) int64 { return a.Refused }),
 	}

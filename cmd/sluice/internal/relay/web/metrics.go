@@ -69,15 +69,15 @@ func newCollector(s *session.Host) *collector {
 
 		streamViewers: desc("stream_viewers", "Viewers of a stream.", "stream"),
 		framesIn:      desc("stream_received_frames_total", "Tags that publishers of a stream have sent.", "stream"),
-		bytesIn:       desc("stream_received_bytes_total", "Bytes of their payloads.", "stream"),
+		bytesIn:       desc("stream_received_bytes_total", "Bytes of the tags that publishers of a stream have sent, without headers.", "stream"),
 		framesOut:     desc("stream_sent_frames_total", "Tags that viewers of a stream were sent.", "stream"),
-		bytesOut:      desc("stream_sent_bytes_total", "Bytes that they were sent.", "stream"),
+		bytesOut:      desc("stream_sent_bytes_total", "Bytes that viewers of a stream were sent.", "stream"),
 		dropped:       desc("stream_dropped_frames_total", "Tags that slow viewers of a stream were not sent.", "stream"),
-		jumps:         desc("stream_jumps_total", "Times that a slow viewer was moved on to a key frame.", "stream"),
-		evicted:       desc("stream_evicted_viewers_total", "Viewers that were closed for being slow.", "stream"),
+		jumps:         desc("stream_jumps_total", "Times that a slow viewer of a stream was moved on to a key frame.", "stream"),
+		evicted:       desc("stream_evicted_viewers_total", "Viewers of a stream that were closed for being slow.", "stream"),
 		ringBytes:     desc("stream_ring_bytes", "Bytes of a stream that are kept.", "stream"),
 		ringFrames:    desc("stream_ring_frames", "Tags of a stream that are kept.", "stream"),
-		gopSeconds:    desc("stream_gop_seconds", "Length of the latest group of pictures.", "stream"),
+		gopSeconds:    desc("stream_gop_seconds", "Length of the latest group of pictures of a stream.", "stream"),
 		streamStart:   desc("stream_start_time_seconds", "When a stream began, in Unix time.", "stream"),
 	}
 }

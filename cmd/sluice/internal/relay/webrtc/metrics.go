@@ -9,7 +9,7 @@ func (s *Server) Metrics() []prometheus.Collector {
 	}
 	return []prometheus.Collector{
 		gauge("sessions", "Sessions of WebRTC that have an answer.", func(f Figures) float64 { return float64(f.Sessions) }),
-		gauge("pending", "Those without media yet.", func(f Figures) float64 { return float64(f.Pending) }),
+		gauge("pending", "Sessions of WebRTC that have an answer and no media yet.", func(f Figures) float64 { return float64(f.Pending) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_webrtc_strangers_total", Help: "Packets over UDP that were of no session."},
 			func() float64 { return float64(s.Figures().Strangers) }),
 	}
