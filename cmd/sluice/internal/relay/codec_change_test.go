@@ -112,6 +112,32 @@ func TestViewersWhenTheSoundChanges(t *testing.T) {
 	<-k.done
 }
 
+// Sound that begins when viewers are there: a transport stream says it in its tables, and a viewer by SRT stays.
+func TestViewersWhenSoundBegins(t *testing.T) {
+	s := rtmpServe(t, func(c *relayConfig) { c.SRT = "127.0.0.1:0" })
+	var pictures, sound []rtmpFrame
+	for _, f := range rtmpClip() {
+		if f.Type == flv.TagVideo {
+			pictures = append(pictures, f)
+		} else if f.Type == flv.TagAudio {
+			sound = append(sound, f)
+		}
+	}
+	p := rtmpPush(t, s, "rtmp", "live", "s")
+	if err := p.send(pictures[:50]); err != nil {
+		t.Fatal(err)
+	}
+	rtmpUntil(t, "it is there", func() bool { return rtspFrames(s, "live/s") >= 50 })
+	k := srtReceive(srtConnect(t, s.Addresses()["srt"], "read:live/s", srtShort))
+	rtmpUntil(t, "pictures by SRT", func() bool { video, _ := k.kinds(); return len(video) > 0 })
+	if err := p.send(sound); err != nil {
+		t.Fatal(err)
+	}
+	rtmpUntil(t, "sound by SRT", func() bool { _, audio := k.kinds(); return len(audio) > 10 })
+	p.close()
+	<-k.done
+}
+
 // A viewer that comes when another publisher has said its codec, and before its first key frame, gets
 // that codec: also when there are viewers of the one before.
 func TestViewersBeforeTheFirstKeyFrameOfAnotherPublisher(t *testing.T) {

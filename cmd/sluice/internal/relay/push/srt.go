@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/srtconn"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/tsmedia"
+	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
 )
 
@@ -33,6 +34,9 @@ func (q *pushing) attemptSRT(ctx context.Context) error {
 	muxer, missing, err := tsmedia.New(video, audio)
 	if err != nil {
 		return fmt.Errorf("%w: %v", errNothing, missing)
+	}
+	muxer.LeftOut = func(c flv.FourCC) {
+		o.Logger.Info("a codec without a form in SRT's transport stream is left out", "stream", q.stream.Name(), "target", q.target.String(), "codec", c)
 	}
 	if len(missing) > 0 && first {
 		o.Logger.Info("codecs without a form in SRT's transport stream are left out", "stream", q.stream.Name(), "target", q.target.String(), "codecs", fmt.Sprint(missing))

@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/feed"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/tsmedia"
+	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/mem"
 )
@@ -46,6 +47,9 @@ func (x *feeds) open(ctx context.Context, source *live.Stream, wait time.Duratio
 	}
 	if err != nil {
 		return nil, missing, err
+	}
+	muxer.LeftOut = func(c flv.FourCC) {
+		x.log.Info("a codec without a form in SRT's transport stream is left out", "stream", source.Name(), "codec", c)
 	}
 	one, err := x.Register.Open(source, source, feed.Maker[*live.Stream, *transport]{
 		Protocol: "srt",

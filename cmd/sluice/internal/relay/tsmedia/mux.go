@@ -2,143 +2,115 @@ package tsmedia
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
-	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h265"
-	"github.com/bluenviron/mediacommon/v2/pkg/codecs/mpeg1audio"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/mpeg4audio"
-	"github.com/bluenviron/mediacommon/v2/pkg/formats/mpegts"
-	"github.com/bluenviron/mediacommon/v2/pkg/formats/mpegts/codecs"
+	"github.com/bluenviron/mediacommon/v2/pkg/formats/mpegts/substructs"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/flv"
 )
 
 // A Muxer makes the transport stream of a stream. At each key frame, and for sound alone
-// at each frame, stand the tables that a player begins with.
+// at each frame, stand the tables that a player begins with. A track that comes later stands
+// in them from then on.
 type Muxer struct {
-	writer       mpegts.Writer
-	video, audio *mpegts.Track // nil: none
-	codecs       [2]flv.FourCC
-	configs      [2]*au.Config
-	program      []byte // what frames of sound begin with; nil: nothing
-	sounding     []byte // a frame behind it
-	out          []byte
+	// LeftOut, unless it is nil, is called with the codec of a track that comes later, or has changed, and is
+	// not carried: once in a row.
+	LeftOut func(flv.FourCC)
+
+	packets      *packets
+	video, audio *muxed        // nil: none
+	left         [2]flv.FourCC // of pictures, of sound, that are not carried; 0: none
+	frame        []byte        // of sound, with what stands before it
 	parts        [][]byte
 
 	timing  au.Timing
 	decoded int64 // when the latest picture is, ticks
 }
 
+// muxed is a track that is carried.
+type muxed struct {
+	pid     uint16
+	config  *au.Config
+	adts    mpeg4audio.ADTSPacket // what the headers of AAC say
+	program []byte                // what frames of AAC begin with; nil: nothing
+}
+
 // New makes a Muxer for a stream with these configurations, nil for a track that there is
-// not. missing are codecs that are not carried. ErrCodec: none is.
+// not, or not yet. missing are codecs that are not carried. ErrCodec: none is.
 func New(video, audio *au.Config) (m *Muxer, missing []flv.FourCC, err error) {
-	m = &Muxer{}
-	if video != nil {
-		switch video.Codec {
-		case flv.CodecAVC:
-			m.video = &mpegts.Track{Codec: &codecs.H264{}}
-		case flv.CodecHEVC:
-			m.video = &mpegts.Track{Codec: &codecs.H265{}}
-		default:
-			missing = append(missing, video.Codec)
+	m = &Muxer{packets: newPackets()}
+	for i, c := range []*au.Config{video, audio} {
+		if c == nil {
+			continue
 		}
-		m.codecs[0] = video.Codec
-	}
-	if audio != nil {
-		if c := audioCodec(audio); c != nil {
-			m.audio = &mpegts.Track{Codec: c}
-		} else {
-			missing = append(missing, audio.Codec)
+		if err := m.add(c, i == 0); err != nil {
+			return nil, missing, fmt.Errorf("%w: %w", ErrCodec, err)
 		}
-		m.codecs[1] = audio.Codec
-		m.soundIs(audio)
-	}
-	for _, t := range []*mpegts.Track{m.video, m.audio} {
-		if t != nil {
-			m.writer.Tracks = append(m.writer.Tracks, t)
+		if m.left[i] != 0 {
+			missing = append(missing, c.Codec)
 		}
 	}
-	if len(m.writer.Tracks) == 0 {
+	if m.video == nil && m.audio == nil {
 		return nil, missing, ErrCodec
-	}
-	m.writer.W = (*sink)(m)
-	if err := m.writer.Initialize(); err != nil {
-		return nil, missing, fmt.Errorf("%w: %w", ErrCodec, err)
 	}
 	return m, missing, nil
 }
 
-func (m *Muxer) soundIs(c *au.Config) {
-	m.configs[1], m.program = c, nil
-	if c.Codec == flv.CodecAAC {
-		m.program = au.AACProgramElement(c.Record)
+// add adds a track, if it can be carried.
+func (m *Muxer) add(c *au.Config, video bool) error {
+	slot, left := &m.audio, &m.left[1]
+	if video {
+		slot, left = &m.video, &m.left[0]
 	}
-}
-
-func audioCodec(c *au.Config) codecs.Codec {
-	switch c.Codec {
-	case flv.CodecAAC:
-		var a mpeg4audio.AudioSpecificConfig
-		if a.Unmarshal(c.Record) != nil {
-			return nil
-		}
-		return &codecs.MPEG4Audio{Config: a}
-	case flv.CodecOpus:
-		if c.Channels > 2 {
-			return nil
-		}
-		return &codecs.Opus{ChannelCount: c.Channels}
-	case flv.CodecMP3:
-		if c.Rate < 32000 {
-			return nil // MPEG-2
-		}
-		return &codecs.MPEG1Audio{}
-	case flv.CodecAC3:
-		return &codecs.AC3{SampleRate: c.Rate, ChannelCount: c.Channels}
+	entry := entryOf(c)
+	if entry == nil {
+		*left = c.Codec
+		return nil
 	}
+	pid, err := m.packets.add(entry)
+	if err != nil {
+		return err
+	}
+	*slot, *left = &muxed{pid: pid}, 0
+	(*slot).is(c)
 	return nil
 }
 
-// sink collects what the library writes.
-type sink Muxer
-
-func (s *sink) Write(p []byte) (int, error) {
-	s.out = append(s.out, p...)
-	return len(p), nil
+// is takes the configuration of a track, which its tables fit.
+func (t *muxed) is(c *au.Config) {
+	t.config, t.program = c, nil
+	if c.Codec == flv.CodecAAC {
+		t.adts, _ = adtsOf(c)
+		t.program = au.AACProgramElement(c.Record)
+	}
 }
 
-// ahead is by how much all times are later than the stream's: the clock that the library
-// writes is 100 ms before the pictures.
+// adtsOf returns what the headers of frames of AAC say.
+func adtsOf(c *au.Config) (p mpeg4audio.ADTSPacket, ok bool) {
+	var a mpeg4audio.AudioSpecificConfig
+	if a.Unmarshal(c.Record) != nil {
+		return p, false
+	}
+	return mpeg4audio.ADTSPacket{Type: a.Type, SampleRate: a.SampleRate, ChannelConfig: a.ChannelConfig}, true
+}
+
+// ahead is by how much all times are later than the stream's: the clock that packets have
+// is 100 ms before the pictures.
 const ahead = 90_000
 
 // Append returns the packets of a unit, borrowed until the next call; none for a unit of a
 // track that is not carried, or one that the format cannot say. Other parameters of sound
-// are said in its frames. An error matches au.ErrChanged: the tables say another codec.
+// are said in its frames. An error matches au.ErrChanged: the tables say another codec, and players
+// go by what they said of a track at first.
 func (m *Muxer) Append(u *au.Unit) ([]byte, error) {
-	m.out = m.out[:0]
-	t, i := m.audio, 1
-	if u.Video {
-		t, i = m.video, 0
+	m.packets.out = m.packets.out[:0]
+	t, err := m.trackOf(u)
+	if t == nil || err != nil {
+		return nil, err
 	}
-	if t == nil {
-		return nil, nil
-	}
-	if u.Codec != m.codecs[i] {
-		return nil, fmt.Errorf("%w: %v was %v", au.ErrChanged, u.Codec, m.codecs[i])
-	}
-	if !u.Video && u.Config == nil {
-		return nil, nil // its frame does not say what it is
-	}
-	if c := u.Config; !u.Video && c != m.configs[1] {
-		codec := audioCodec(c)
-		if codec == nil {
-			return nil, fmt.Errorf("%w: %v was %v", au.ErrChanged, c, m.configs[1])
-		}
-		t.Codec = codec
-		m.soundIs(c)
-	}
-	var err error
 	if u.Video {
 		time, offset := m.timing.Next(u.Time, u.Offset)
 		dts := int64(time)*90 + ahead
@@ -154,11 +126,59 @@ func (m *Muxer) Append(u *au.Unit) ([]byte, error) {
 	if err != nil {
 		return nil, nil
 	}
-	return m.out, nil
+	return m.packets.out, nil
 }
 
-func (m *Muxer) picture(t *mpegts.Track, u *au.Unit, pts, dts int64) error {
-	m.parts = m.parts[:0]
+// trackOf returns the track of a unit, which is added when there was none; nil when it is not carried.
+func (m *Muxer) trackOf(u *au.Unit) (*muxed, error) {
+	t, left := m.audio, m.left[1]
+	if u.Video {
+		t, left = m.video, m.left[0]
+	}
+	c := u.Config
+	switch {
+	case t != nil && u.Codec != t.config.Codec:
+		return nil, fmt.Errorf("%w: %v was %v", au.ErrChanged, u.Codec, t.config.Codec)
+	case c == nil && !u.Video:
+		return nil, nil // its frame does not say what it is
+	case c == nil:
+		c = &au.Config{Codec: u.Codec}
+	}
+	switch {
+	case t == nil && (left == u.Codec || u.Video && !u.Key):
+		return nil, nil
+	case t == nil:
+		return m.later(c, u.Video)
+	case !u.Video && c != t.config:
+		if entryOf(c) == nil {
+			return nil, fmt.Errorf("%w: %v was %v", au.ErrChanged, c, t.config)
+		}
+		t.is(c)
+	}
+	return t, nil
+}
+
+// later adds a track that was not there before.
+func (m *Muxer) later(c *au.Config, video bool) (*muxed, error) {
+	if err := m.add(c, video); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCodec, err)
+	}
+	t := m.audio
+	if video {
+		t = m.video
+	}
+	if t == nil && m.LeftOut != nil {
+		m.LeftOut(c.Codec)
+	}
+	return t, nil
+}
+
+func (m *Muxer) picture(t *muxed, u *au.Unit, pts, dts int64) error {
+	delimiter := []byte{9, 0xf0}
+	if u.Codec == flv.CodecHEVC {
+		delimiter = []byte{35 << 1, 1, 0x50}
+	}
+	m.parts = append(m.parts[:0], delimiter) // players of Apple require one
 	sets := false
 	for _, p := range u.Parts {
 		sets = sets || au.IsSet(u.Codec, p)
@@ -167,47 +187,39 @@ func (m *Muxer) picture(t *mpegts.Track, u *au.Unit, pts, dts int64) error {
 		m.parts = append(m.parts, u.Config.Sets...)
 	}
 	for i, p := range u.Parts {
-		if len(p) == 0 || i == 0 && au.IsDelimiter(u.Codec, p) {
-			continue // the library writes its own
+		if len(p) > 0 && (i > 0 || !au.IsDelimiter(u.Codec, p)) {
+			m.parts = append(m.parts, p)
 		}
-		m.parts = append(m.parts, p)
 	}
-	if len(m.parts) == 0 {
+	if len(m.parts) == 1 {
 		return nil
 	}
-	if u.Codec == flv.CodecHEVC {
-		if u.Key && !h265.IsRandomAccess(m.parts) {
-			if _, err := m.writer.WriteTables(); err != nil {
-				return err
-			}
-		}
-		return m.writer.WriteH265(t, pts, dts, m.parts)
+	data, err := h264.AnnexB(m.parts).Marshal()
+	if err != nil {
+		return err
 	}
-	if u.Key && !h264.IsRandomAccess(m.parts) {
-		if _, err := m.writer.WriteTables(); err != nil {
-			return err
-		}
-	}
-	return m.writer.WriteH264(t, pts, dts, m.parts)
+	return m.packets.write(load{t.pid, videoStream, pts, dts, u.Key, data})
 }
 
-func (m *Muxer) sound(t *mpegts.Track, u *au.Unit, pts int64) error {
+func (m *Muxer) sound(t *muxed, u *au.Unit, pts int64) error {
+	data, err := u.Parts[0], error(nil)
 	switch u.Codec {
 	case flv.CodecAAC:
-		frame := u.Parts[0]
-		if m.program != nil && frame[0]>>5 != au.AACProgram {
-			m.sounding = append(append(m.sounding[:0], m.program...), frame...)
-			frame = m.sounding
+		if t.program != nil && data[0]>>5 != au.AACProgram {
+			m.frame = append(append(m.frame[:0], t.program...), data...)
+			data = m.frame
 		}
-		return m.writer.WriteMPEG4Audio(t, pts, [][]byte{frame})
+		p := t.adts
+		p.AU = data
+		data, err = mpeg4audio.ADTSPackets{&p}.Marshal()
 	case flv.CodecOpus:
-		return m.writer.WriteOpus(t, pts, u.Parts)
-	case flv.CodecMP3:
-		var h mpeg1audio.FrameHeader
-		if err := h.Unmarshal(u.Parts[0]); err != nil {
-			return err
-		}
-		return m.writer.WriteMPEG1Audio(t, pts, u.Parts)
+		o := substructs.OpusAccessUnit{ControlHeader: substructs.OpusControlHeader{PayloadSize: len(data)}, Packet: data}
+		m.frame = slices.Grow(m.frame[:0], o.MarshalSize())[:o.MarshalSize()]
+		_, err = o.MarshalTo(m.frame)
+		data = m.frame
 	}
-	return m.writer.WriteAC3(t, pts, u.Parts[0])
+	if err != nil {
+		return err
+	}
+	return m.packets.write(load{t.pid, audioStream, pts, pts, true, data})
 }

@@ -34,19 +34,20 @@ func kindOf(es *astits.PMTElementaryStream) kind {
 	return kind{name: es.StreamType.String()}
 }
 
+const (
+	opusFormat = 'O'<<24 | 'p'<<16 | 'u'<<8 | 's'
+	opusAudio  = 0x80 // extension of a descriptor (ETSI TS Opus 0.1.3, section 5.3)
+)
+
 // privateKind returns what descriptors say of a track whose type says nothing.
 func privateKind(descriptors []*astits.Descriptor) kind {
-	const (
-		opus      = 'O'<<24 | 'p'<<16 | 'u'<<8 | 's'
-		opusAudio = 0x80 // extension of a descriptor (ETSI TS Opus 0.1.3, section 5.3)
-	)
 	is, channels := false, 0
 	for _, d := range descriptors {
 		switch {
 		case d.Tag == astits.DescriptorTagAC3:
 			return kind{codec: flv.CodecAC3} // ETSI EN 300 468, annex D
 		case d.Registration != nil:
-			is = d.Registration.FormatIdentifier == opus
+			is = d.Registration.FormatIdentifier == opusFormat
 		case d.Extension != nil && d.Extension.Tag == opusAudio && d.Extension.Unknown != nil:
 			var o substructs.OpusAudioDescriptor
 			if o.Unmarshal(*d.Extension.Unknown) == nil {

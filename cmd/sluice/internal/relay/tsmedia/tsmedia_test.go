@@ -165,6 +165,7 @@ func TestCodecsThereAndBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	mp3 := append([]byte{0xff, 0xfb, 0x90, 0xc0}, make([]byte, 413)...)
+	slow := append([]byte{0xff, 0xf3, 0x80, 0xc0}, make([]byte, 204)...) // 22.05 kHz
 	for _, c := range []struct {
 		video, audio *au.Config
 		parts        func(i int) []byte
@@ -172,6 +173,7 @@ func TestCodecsThereAndBack(t *testing.T) {
 		{hevc, au.NewOpusConfig(2), func(i int) []byte { return []byte{0xfc, byte(i), 2, 3} }},
 		{nil, au.NewOpusConfig(1), func(i int) []byte { return []byte{0xfc, byte(i), 2, 3} }},
 		{nil, au.SoundConfig(flv.CodecMP3, mp3), func(i int) []byte { return mp3 }},
+		{nil, au.SoundConfig(flv.CodecMP3, slow), func(i int) []byte { return slow }},
 	} {
 		var units []au.Unit
 		var want []sample
