@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -55,13 +56,20 @@ func TestWebRTCRequests(t *testing.T) {
 	ask(400, "POST", "/live/../s/whep", offer)
 	ask(404, "POST", "/live/none/whep", offer)
 	ask(400, "POST", "/live/s/whep?wait=x", offer)
-	for _, method := range []string{"GET", "PUT", "DELETE", "PATCH"} {
-		if h := ask(405, method, "/live/s/whep", ""); h.Get("Allow") != "POST, OPTIONS" {
+	for _, method := range []string{"PUT", "DELETE", "PATCH"} {
+		if h := ask(405, method, "/live/s/whep", ""); h.Get("Allow") != "GET, HEAD, POST, OPTIONS" {
 			t.Errorf("%s: Allow %q", method, h.Get("Allow"))
 		}
 	}
+	for _, method := range []string{"GET", "HEAD"} { // RFC 9725, section 4.1
+		ask(204, method, "/live/s/whep", "")
+		ask(204, method, "/live/none/whip", "")
+	}
 	ask(406, "POST", "/live/s/whip", offer) // it sends nothing
 	ask(409, "POST", "/live/s/whip?key=other", strings.ReplaceAll(offer, "recvonly", "sendonly"))
+	onlyVP8 := regexp.MustCompile(`H264|VP9|AV1`).ReplaceAllString(strings.ReplaceAll(offer, "recvonly", "sendonly"), "VP8")
+	ask(406, "POST", "/live/t/whip", onlyVP8) // no publisher by its sound alone that means to send pictures
+	s.log.line(t, "publisher refused", "no codec in common for pictures: the offer sends VP8")
 	ask(406, "POST", "/live/s/whep", strings.ReplaceAll(offer, "H264", "H263"))
 	s.log.line(t, "viewer refused", "the stream has [avc1 mp4a], the offer takes")
 
@@ -90,7 +98,11 @@ func TestWebRTCRequests(t *testing.T) {
 	}
 	const fragment = "Content-Type: application/trickle-ice-sdpfrag"
 	ask(204, "PATCH", session, "a=candidate:1 1 udp 1 192.0.2.1 1 typ host\r\n", fragment, "If-Match: "+tag)
+	ask(204, "PATCH", session, "\r\na=end-of-candidates\n", fragment, `If-Match: "x" , `+tag)
+	ask(204, "GET", session, "")
+	ask(400, "PATCH", session, "candidates", fragment, "If-Match: "+tag)
 	ask(412, "PATCH", session, "", fragment, `If-Match: "x"`)
+	ask(422, "PATCH", session, "a=ice-ufrag:new\r\na=ice-pwd:new\r\n", fragment, `If-Match: "*"`) // as RFC 9725 writes it
 	ask(428, "PATCH", session, "", fragment)
 	ask(422, "PATCH", session, "a=ice-ufrag:new\r\na=ice-pwd:new\r\n", fragment, "If-Match: *")
 	ask(415, "PATCH", session, "", "Content-Type: application/sdp", "If-Match: "+tag)
@@ -102,6 +114,7 @@ func TestWebRTCRequests(t *testing.T) {
 	ask(200, "DELETE", session, "")
 	ask(404, "DELETE", session, "")
 	ask(404, "PATCH", session, "", fragment, "If-Match: "+tag)
+	ask(404, "GET", session, "")
 	relayEventually(t, "no session", func() bool { f := s.webrtc.Figures(); return f.Sessions == 0 && f.Pending == 0 })
 	p.Close()
 }

@@ -1,10 +1,12 @@
 package web
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,9 +47,9 @@ func (w *Server) rtc(rw http.ResponseWriter, r *http.Request, stream, protocol, 
 		w.answerRTC(rw, info, err)
 		return
 	}
-	methods := "POST, OPTIONS"
+	methods := "GET, HEAD, POST, OPTIONS"
 	if id != "" {
-		methods = "PATCH, DELETE, OPTIONS"
+		methods = "GET, HEAD, PATCH, DELETE, OPTIONS"
 	}
 	if protocol == session.WHEP {
 		w.cors().allow(rw.Header(), r)
@@ -61,6 +63,8 @@ func (w *Server) rtc(rw http.ResponseWriter, r *http.Request, stream, protocol, 
 		w.answerRTC(rw, info, session.ErrOrigin)
 	case r.Method == http.MethodGet && id == "" && protocol == session.WHEP && info.Query.Has(whereKey):
 		w.where(rw, r, info.Stream, nil)
+	case r.Method == http.MethodGet, r.Method == http.MethodHead:
+		w.lookRTC(rw, info, id)
 	case r.Method == http.MethodPost && id == "":
 		if !w.placeOffer(rw, r, info) {
 			w.offer(rw, r, info)
@@ -133,6 +137,18 @@ func (w *Server) offer(rw http.ResponseWriter, r *http.Request, info session.Inf
 
 const fragmentType = "application/trickle-ice-sdpfrag"
 
+// lookRTC answers GET: endpoints and sessions have nothing to show, and say that they are
+// there (RFC 9725, section 4.1).
+func (w *Server) lookRTC(rw http.ResponseWriter, info session.Info, id string) {
+	if id != "" {
+		if _, err := w.WebRTC.ETag(info.Protocol, info.Stream, id, info.Query.Get("token")); err != nil {
+			w.answerRTC(rw, info, err)
+			return
+		}
+	}
+	rw.WriteHeader(http.StatusNoContent)
+}
+
 // patchRTC takes candidates of a client (RFC 9725, section 4.3), of which the server
 // needs none: it answers the checks that come. It does not restart ICE.
 func (w *Server) patchRTC(rw http.ResponseWriter, r *http.Request, info session.Info, id string) {
@@ -141,19 +157,36 @@ func (w *Server) patchRTC(rw http.ResponseWriter, r *http.Request, info session.
 		w.answerRTC(rw, info, err)
 		return
 	}
-	if _, ok := w.rtcBody(rw, r, fragmentType, maxFragment); !ok {
+	fragment, ok := w.rtcBody(rw, r, fragmentType, maxFragment)
+	if !ok {
 		return
 	}
-	switch r.Header.Get("If-Match") {
-	case etag:
+	tags := strings.Split(strings.Join(r.Header.Values("If-Match"), ","), ",")
+	for i := range tags {
+		tags[i] = strings.TrimSpace(tags[i])
+	}
+	switch {
+	case !isFragment(fragment):
+		answerError(rw, http.StatusBadRequest, "the body is no fragment of SDP")
+	case slices.Contains(tags, etag):
 		rw.WriteHeader(http.StatusNoContent)
-	case "":
+	case len(tags) == 1 && tags[0] == "":
 		answerError(rw, http.StatusPreconditionRequired, "If-Match with the session's ETag is needed")
-	case "*":
+	case slices.Contains(tags, "*"), slices.Contains(tags, `"*"`): // RFC 9725, section 4.3.3, has both
 		answerError(rw, http.StatusUnprocessableEntity, "ICE is not restarted here: make a new session")
 	default:
 		answerError(rw, http.StatusPreconditionFailed, "If-Match is not the session's ETag")
 	}
+}
+
+// isFragment reports whether a text is of lines of SDP (RFC 8840, section 9).
+func isFragment(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && (len(line) < 2 || line[1] != '=') {
+			return false
+		}
+	}
+	return true
 }
 
 // rtcBody returns the body of a request, and answers those whose body has another type

@@ -77,6 +77,12 @@ func (o *offer) fromClient(video bool) (offered, bool) {
 	return offered{}, false
 }
 
+// sends reports whether a client means to send pictures, or sound: it has no publisher
+// then who is without (RFC 9725, section 4.4.3).
+func (o *offer) sends(video bool) bool {
+	return slices.ContainsFunc(o.media, func(m medium) bool { return m.sends && m.video == video })
+}
+
 // names lists what an offer sends, or takes, for a sentence.
 func (o *offer) names(sends bool) string {
 	const most = 12

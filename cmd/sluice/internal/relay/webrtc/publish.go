@@ -27,14 +27,17 @@ func (s *Server) Publish(ctx context.Context, info session.Info, text []byte) (A
 	}
 	x := &publishing{started: make(chan struct{})}
 	tracks := []rtpmedia.Track{}
-	for _, video := range []bool{true, false} {
+	for i, kind := range []string{"pictures", "sound"} {
+		video := i == 0
 		if f, ok := o.fromClient(video); ok {
 			x.chosen = append(x.chosen, f)
 			tracks = append(tracks, rtpmedia.Track{Format: f.Format})
+		} else if o.sends(video) {
+			return Answer{}, fmt.Errorf("%w for %s: the offer sends %s; H.264, HEVC, AV1, VP9, Opus and G.711 are taken", ErrNoCodec, kind, o.names(true))
 		}
 	}
 	if len(tracks) == 0 {
-		return Answer{}, fmt.Errorf("%w: the offer sends %s; H.264, HEVC, AV1, VP9, Opus and G.711 are taken", ErrNoCodec, o.names(true))
+		return Answer{}, fmt.Errorf("%w: the offer sends nothing", ErrNoCodec)
 	}
 	if x.claim, err = s.AdmitPublish(ctx, info); err != nil {
 		return Answer{}, err
