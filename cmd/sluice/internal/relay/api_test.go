@@ -163,6 +163,30 @@ func TestAPIOfAStreamWithoutPublisher(t *testing.T) {
 	}
 }
 
+// TestAllowNamesWhatIsTaken has Allow name all methods of a resource (RFC 9110, section 10.2.1), the
+// same after OPTIONS as after a method that is not among them.
+func TestAllowNamesWhatIsTaken(t *testing.T) {
+	s := startRelay(t, func(c *relayConfig) { c.Record = t.TempDir() })
+	for path, want := range map[string]string{
+		"/live/s.flv":             "GET, HEAD, POST, PUT, OPTIONS",
+		"/live/s.m3u8":            "GET, HEAD, OPTIONS",
+		"/api/recordings/live/s-": "GET, HEAD, OPTIONS, DELETE",
+		"/api/clips":              "GET, HEAD, OPTIONS",
+		"/api/recordings":         "GET, HEAD, POST, DELETE",
+	} {
+		for method, status := range map[string]int{"OPTIONS": 204, "PATCH": 405} {
+			if path == "/api/recordings" {
+				status = 405 // not for pages of other origins
+			}
+			resp := s.request(t, method, path, nil)
+			resp.Body.Close()
+			if got := resp.Header.Get("Allow"); resp.StatusCode != status || got != want {
+				t.Errorf("%s %s: %s, Allow %q, want %q", method, path, resp.Status, got, want)
+			}
+		}
+	}
+}
+
 func TestAPIErrors(t *testing.T) {
 	s := startRelay(t, nil)
 	for _, c := range []struct {

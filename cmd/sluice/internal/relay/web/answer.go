@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/archive"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -63,12 +64,13 @@ func (w *Server) answerDone(rw http.ResponseWriter, err error) {
 	}
 }
 
-// reads reports whether a request is GET or HEAD, and answers it if not.
-func reads(rw http.ResponseWriter, r *http.Request) bool {
+// reads reports whether a request is GET or HEAD, and answers it if not. also are the other
+// methods of the resource, which the answer names.
+func reads(rw http.ResponseWriter, r *http.Request, also ...string) bool {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return true
 	}
-	onlyHere(rw, "GET, HEAD")
+	onlyHere(rw, strings.Join(append([]string{"GET, HEAD"}, also...), ", "))
 	return false
 }
 

@@ -65,12 +65,12 @@ func (c cors) allow(h http.Header, r *http.Request) {
 	}
 }
 
-// preflight answers OPTIONS for media. Pages of other origins may play but not
-// publish.
-func (c cors) preflight(rw http.ResponseWriter, r *http.Request) {
+// preflight answers OPTIONS for media, where also are the other methods than GET and HEAD. Pages of
+// other origins may play but not publish.
+func (c cors) preflight(rw http.ResponseWriter, r *http.Request, also ...string) {
 	const methods = "GET, HEAD"
 	h := rw.Header()
-	h.Set("Allow", methods+", POST, PUT, OPTIONS")
+	h.Set("Allow", strings.Join(append([]string{methods}, also...), ", "))
 	c.allow(h, r)
 	if h.Get("Access-Control-Allow-Origin") != "" && r.Header.Get("Access-Control-Request-Method") != "" {
 		h.Set("Access-Control-Allow-Methods", methods)

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
 // mayRead reports whether a request may read the API and the metrics, and answers
@@ -60,7 +59,7 @@ func (w *Server) mayPost(rw http.ResponseWriter, r *http.Request, rest string) b
 func onlyWith(rw http.ResponseWriter, r *http.Request, names ...string) bool {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		answerError(rw, http.StatusBadRequest, "the query cannot be read: "+session.Quoted(err.Error()))
+		answerError(rw, http.StatusBadRequest, "the query cannot be read: "+err.Error())
 		return false
 	}
 	for _, name := range slices.Sorted(maps.Keys(q)) {

@@ -169,7 +169,7 @@ func ending(err error) (status int, reason string) {
 	case errors.Is(err, session.ErrKicked), errors.Is(err, live.ErrTakenOver), errors.Is(err, live.ErrClosed):
 		return http.StatusConflict, session.Words(err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return http.StatusBadRequest, "the body ends inside a tag"
+		return http.StatusBadRequest, "the body ends inside a tag, or before the first"
 	case errors.As(err, &network):
 		return 0, ""
 	}

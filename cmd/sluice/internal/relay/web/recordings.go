@@ -26,17 +26,24 @@ func NewRecorded(files archive.Union, control func(stream string, on bool) error
 func (w *Server) recordings(rw http.ResponseWriter, r *http.Request) {
 	file, one := strings.CutPrefix(r.URL.Path, "/api/recordings/")
 	clip, since := r.URL.Path == "/api/clips", r.URL.Path == "/api/rewind"
+	also := []string{http.MethodOptions}
+	switch {
+	case one:
+		also = append(also, http.MethodDelete)
+	case !clip && !since:
+		also = []string{http.MethodPost, http.MethodDelete}
+	}
 	if (clip || since || one) && r.Method != http.MethodDelete {
 		w.cors().allow(rw.Header(), r)
 		if r.Method == http.MethodOptions {
-			w.cors().preflight(rw, r)
+			w.cors().preflight(rw, r, also...)
 			return
 		}
 	} else if !ownPage(rw, r) {
 		return
 	}
 	if since {
-		if reads(rw, r) {
+		if reads(rw, r, also...) {
 			w.getRewind(rw, r)
 		}
 		return
@@ -50,7 +57,7 @@ func (w *Server) recordings(rw http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case clip:
-		if reads(rw, r) {
+		if reads(rw, r, also...) {
 			w.getClip(rw, r)
 		}
 	case one && r.Method == http.MethodDelete:
@@ -58,7 +65,7 @@ func (w *Server) recordings(rw http.ResponseWriter, r *http.Request) {
 			w.answerDone(rw, w.Recorded.Files.Delete(file))
 		}
 	case one:
-		if reads(rw, r) {
+		if reads(rw, r, also...) {
 			w.getRecording(rw, r, file)
 		}
 	case r.Method == http.MethodPost || r.Method == http.MethodDelete:
@@ -72,7 +79,7 @@ func (w *Server) recordings(rw http.ResponseWriter, r *http.Request) {
 			err = w.Recorded.Control(name, on)
 		}
 		w.answerDone(rw, err)
-	case !reads(rw, r):
+	case !reads(rw, r, also...):
 	case w.mayRead(rw, r):
 		w.text(w.getRecordings)(rw, r)
 	}

@@ -37,7 +37,7 @@ func (w *Server) recordingsElsewhere(rw http.ResponseWriter, r *http.Request, fi
 		if w.mayChange(rw, r) && onlyWith(rw, r, "node") {
 			w.pass(rw, r, node)
 		}
-	case reads(rw, r):
+	case reads(rw, r, http.MethodOptions, http.MethodDelete):
 		w.sendToFile(rw, r, node)
 	}
 	return true

@@ -100,7 +100,7 @@ func (w *Server) media(rw http.ResponseWriter, r *http.Request) {
 	case http.MethodPost, http.MethodPut:
 		w.ingest(rw, r)
 	case http.MethodOptions:
-		w.cors().preflight(rw, r)
+		w.cors().preflight(rw, r, http.MethodPost, http.MethodPut, http.MethodOptions)
 	default:
 		rw.Header().Set("Allow", "GET, HEAD, POST, PUT, OPTIONS")
 		answerError(rw, http.StatusMethodNotAllowed, "media is played by GET and published by POST or PUT")
@@ -116,7 +116,7 @@ func (w *Server) playHLS(rw http.ResponseWriter, r *http.Request) {
 			w.HLS.ServeHTTP(rw, r)
 		}
 	case http.MethodOptions:
-		w.cors().preflight(rw, r)
+		w.cors().preflight(rw, r, http.MethodOptions)
 	default:
 		rw.Header().Set("Allow", "GET, HEAD, OPTIONS")
 		answerError(rw, http.StatusMethodNotAllowed, "HLS is played by GET")
