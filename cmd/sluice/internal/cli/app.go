@@ -78,7 +78,9 @@ func help(root *cobra.Command) *cobra.Command {
 			var names []cobra.Completion
 			if at, _, err := root.Find(args); err == nil {
 				for _, sub := range at.Commands() {
-					names = append(names, sub.Name())
+					if !sub.Hidden { // as what the scripts of the shells call
+						names = append(names, sub.Name())
+					}
 				}
 			}
 			return names, cobra.ShellCompDirectiveNoFileComp

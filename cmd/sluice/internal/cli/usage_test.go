@@ -136,6 +136,7 @@ func TestCompletion(t *testing.T) {
 		"serve --http ":           ":4",
 		"abuse --junit ":          ":0",
 		"help flv ":               "probe :4",
+		"help ":                   "abuse cluster completion config doctor flv health help man serve token version :4",
 	} {
 		text := said(t, append([]string{"__completeNoDesc"}, strings.Split(line, " ")...)...)
 		if got := strings.Join(strings.Fields(text), " "); got != want {
