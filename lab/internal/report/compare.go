@@ -82,7 +82,7 @@ type Comparison struct {
 type Change struct {
 	Item string `json:"item"` // "framing/good next"
 	Sample
-	Old     float64         `json:"old"`
+	Old     float64         `json:"old"` // of one window, the median of those of the later run
 	New     float64         `json:"new"`
 	Ratio   *stats.Interval `json:"ratio,omitempty"` // new to old; nil for single values
 	Judged  bool            `json:"judged"`          // it counts; others are there to look at
@@ -242,8 +242,8 @@ func window(ch Change, earlier, later []float64) Change {
 	ch.earlier, ch.later, ch.window = earlier, later, true
 	at, out := stats.Outlier(earlier, later, !ch.More, leastWindow)
 	ch.Figure += " in one window"
-	ch.Note = fmt.Sprintf("window %d of %d, against the median of its run", at+1, len(later))
 	ch.Old, ch.New, ch.outlier = stats.Median(later), later[at], out
+	ch.Note = fmt.Sprintf("window %d of %d: the ratio is to the median of the new run's, %s", at+1, len(later), units.Figure(ch.Old, ch.Unit))
 	return ch
 }
 
@@ -438,9 +438,6 @@ func (c *Comparison) Items() []document.Item {
 		t.Rows = append(t.Rows, ch.row())
 	}
 	items = append(items, t)
-	if slices.ContainsFunc(c.Changes, func(ch Change) bool { return ch.window }) {
-		items = append(items, document.Note("In one window: old is the median of the new run's windows, new the one of them that stands out most."))
-	}
 	if hidden > 0 {
 		items = append(items, document.Note(units.Plural(hidden, "counted figure")+" without a difference not shown; --json has them"))
 	}
@@ -490,6 +487,9 @@ func (ch *Change) row() document.Row {
 			return units.Figure(v, ch.Unit)
 		}
 		row.Cells[2].Text, row.Cells[3].Text = text(ch.Old), text(ch.New)
+		if ch.window {
+			row.Cells[2].Text, row.Under = "–", []string{ch.Note}
+		}
 		switch {
 		case ch.whole && ch.Ratio != nil && ch.Old > 0:
 			row.Cells[4].Text, row.Cells[5] = units.Ratio(ch.New/ch.Old), rangeCell(ch.Ratio)
@@ -508,7 +508,7 @@ func (ch *Change) row() document.Row {
 		}
 	}
 	if ch.Doubt != "" {
-		row.Under = []string{ch.Doubt}
+		row.Under = append(row.Under, ch.Doubt)
 	}
 	switch ch.Verdict {
 	case Worse:
