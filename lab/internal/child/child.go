@@ -153,9 +153,13 @@ func (p *Process) Line(ctx context.Context, within time.Duration) (string, error
 	}
 }
 
-// Lines returns the lines of standard output, for a caller that reads them itself.
-// The channel is closed after the last line.
-func (p *Process) Lines() <-chan string { return p.lines }
+// Discard reads the lines that are left of standard output, so that the process need not wait to write them.
+func (p *Process) Discard() {
+	go func() {
+		for range p.lines {
+		}
+	}()
+}
 
 // Tell writes a line to standard input.
 func (p *Process) Tell(line string) error {

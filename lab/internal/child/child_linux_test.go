@@ -1,7 +1,9 @@
 package child_test
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -86,7 +88,8 @@ func TestAProcessWhoseOwnChildLivesOnIsGone(t *testing.T) {
 	if err := p.Wait(t.Context(), 30*time.Second); err != nil {
 		t.Error(err)
 	}
-	for range p.Lines() { // it is closed
+	if line, err := p.Line(t.Context(), wait); !errors.Is(err, io.EOF) {
+		t.Errorf("%q, %v", line, err)
 	}
 	p.Stop()
 	if pid, err := strconv.Atoi(line); err == nil {

@@ -190,10 +190,7 @@ func Program(path string) func(context.Context, []string) (*Server, error) {
 			p.Stop()
 			return nil, err
 		}
-		go func() {
-			for range p.Lines() {
-			}
-		}()
+		p.Discard()
 		return &Server{Addr: addr, PID: p.PID(), Ended: p.Ended, Stop: func() { p.End(endWithin) }}, nil
 	}
 }

@@ -111,11 +111,37 @@ const (
 	leadIn = 200 * time.Millisecond
 	// leads is how many times as much as the process that was given that one has to work.
 	leads = 100
+	// buildIn is how long go run may take to build its program.
+	buildIn = 2 * time.Minute
 )
+
+// builtBy is what go run has built, once that runs, where it is among a process and its descendants; else the process.
+func builtBy(ctx context.Context, pid int) int {
+	ctx, stop := context.WithTimeout(ctx, buildIn)
+	defer stop()
+	for ctx.Err() == nil {
+		list := proc.Family(pid)
+		if !slices.ContainsFunc(list, isGoRun) {
+			return pid
+		}
+		if at := slices.IndexFunc(list, func(n int) bool { path := goInfo(n).Path; return path != "" && !strings.HasPrefix(path, "cmd/") }); at >= 0 {
+			return list[at]
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return pid
+}
+
+func isGoRun(pid int) bool {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // nothing when it has ended
+	args := strings.Split(string(text), "\x00")
+	return base(args[0]) == "go" && slices.Contains(args, "run")
+}
 
 // leaderOf is pid or, where that does nothing itself, the descendant that works most: what was given is a shell then,
 // go run, or a master process.
 func leaderOf(ctx context.Context, pid int) int {
+	pid = builtBy(ctx, pid)
 	list := proc.Family(pid)
 	if pid == 0 || len(list) == 1 {
 		return pid
@@ -222,14 +248,9 @@ type Target struct {
 	Files   []string
 }
 
-type started struct {
-	*child.Process
-	drained chan struct{} // closed when its output has ended
-}
-
 type subject struct {
 	Target
-	started *started
+	started *child.Process
 }
 
 const (
@@ -252,12 +273,8 @@ func (s *subject) pid(ctx context.Context) (int, error) {
 			if err != nil {
 				return 0, err
 			}
-			s.started = &started{p, make(chan struct{})}
-			go func(p *started) {
-				defer close(p.drained)
-				for range p.Lines() {
-				}
-			}(s.started)
+			s.started = p
+			p.Discard()
 			select {
 			case <-p.Gone():
 			case <-time.After(warmUp):
@@ -284,6 +301,5 @@ func (s *subject) stop() {
 		return
 	}
 	s.started.End(closeIn)
-	<-s.started.drained
 	s.started = nil
 }

@@ -1,6 +1,8 @@
 package evidence
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -118,4 +120,51 @@ func TestTheProgramBehindALauncherIsLookedAt(t *testing.T) {
 	if got := leaderOf(t.Context(), os.Getpid()); got != os.Getpid() {
 		t.Errorf("a process without descendants: %d", got)
 	}
+}
+
+// go run builds a program before it runs: what it builds with is not looked at, and neither is go itself.
+func TestTheProgramThatGoRunBuildsIsLookedAt(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("descendants are known on Linux")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const waits = "EVIDENCE_TEST_WAITS"
+	if os.Getenv(waits) != "" {
+		io.Copy(io.Discard, os.Stdin)
+		return
+	}
+	cmd := exec.Command("sh", "-c", "while :; do :; done & read built; kill $!; "+self+" -test.run="+t.Name()+" <&3", "run")
+	cmd.Args[0], cmd.Env = "go", append(os.Environ(), waits+"=1")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	alive, end, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.ExtraFiles = []*os.File{alive}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer end.Close()
+	alive.Close()
+	for len(proc.Family(cmd.Process.Pid)) < 2 && t.Context().Err() == nil {
+	}
+	found := make(chan int)
+	go func() { found <- leaderOf(t.Context(), cmd.Process.Pid) }()
+	select {
+	case pid := <-found:
+		t.Errorf("process %d is looked at while there is no program", pid)
+	case <-time.After(2 * leadIn):
+		io.WriteString(stdin, "built\n")
+		if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", <-found)); exe != self {
+			t.Errorf("%s is looked at: %v", exe, err)
+		}
+	}
+	stdin.Close()
 }

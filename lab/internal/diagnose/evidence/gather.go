@@ -137,7 +137,7 @@ func (g *gatherer) use(ctx context.Context, tools []string) error {
 	}
 	leader := leaderOf(ctx, pid)
 	if leader > 0 && g.e.Go == "" {
-		g.e.Go = goVersion(fmt.Sprintf("/proc/%d/exe", leader))
+		g.e.Go = goInfo(leader).GoVersion
 	}
 	results := make([]Tool, len(tools))
 	var all sync.WaitGroup

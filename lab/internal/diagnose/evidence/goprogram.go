@@ -6,14 +6,15 @@ import (
 	"debug/gosym"
 	"fmt"
 	"os"
+	"runtime/debug"
 )
 
-func goVersion(exe string) string {
-	info, err := buildinfo.ReadFile(exe)
-	if err != nil {
-		return ""
+// goInfo is empty for a process that is not written in Go, or cannot be looked at.
+func goInfo(pid int) (info debug.BuildInfo) {
+	if found, err := buildinfo.ReadFile(fmt.Sprintf("/proc/%d/exe", pid)); err == nil {
+		info = *found
 	}
-	return info.GoVersion
+	return info
 }
 
 // openGo reads the table of functions of a Go program, which is there in stripped programs too.

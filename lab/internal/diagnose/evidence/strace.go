@@ -63,18 +63,13 @@ type callTally struct {
 // descriptors with which its poller is woken, and prompt those on which no write is held back. processes is
 // what processesOf returns.
 func readStrace(r io.Reader, goProgram bool, eventfds map[int]bool, prompt map[string]bool, processes map[string]string) (*Calls, error) {
-	s := &straceReader{goProgram: goProgram, eventfds: eventfds, processes: maps.Clone(processes), calls: make(map[string]*callTally), unfinished: make(map[string]begun), threads: make(map[string]*threadTally), repeats: newRepeats(prompt)}
-	if s.processes == nil {
-		s.processes = map[string]string{}
-	}
+	s := &straceReader{goProgram: goProgram, eventfds: eventfds, processes: map[string]string{}, calls: make(map[string]*callTally), unfinished: make(map[string]begun), threads: make(map[string]*threadTally), repeats: newRepeats(prompt)}
+	maps.Copy(s.processes, processes)
 	_, err := eachLine(r, "strace", maxStrace, s.line)
 	if err == nil && s.lines == 0 && s.foreign > 0 {
 		return nil, errors.New("not one line is strace's")
 	}
-	if err != nil {
-		return s.sum(), err
-	}
-	return s.sum(), nil
+	return s.sum(), err
 }
 
 var (
@@ -82,6 +77,7 @@ var (
 	straceHead = regexp.MustCompile(`^\s*(?:\[pid +(\d+)\] +|(\d+) +)?(?:(\d{1,12}(?:\.\d+)?) +)?`)
 	// Texts in quotes may hold ") = " too: the last one counts. Short calls are padded before it.
 	straceCall = regexp.MustCompile(`^(\w{1,63})\((.*)\) *= (\S*)(.*?)(?:<([\d.]+)>)?$`)
+	straceFork = regexp.MustCompile(`^(clone3?|v?fork)\(`).MatchString
 )
 
 // line takes one line:
@@ -101,6 +97,12 @@ func (s *straceReader) line(line string) {
 			s.first = at
 		}
 		s.last = max(s.last, at)
+	}
+	if _, known := s.processes[thread]; !known && len(s.processes) < maxUnfinished {
+		s.processes[strings.Clone(thread)] = "" // unless another is just beginning it
+		for parent, call := range s.unfinished {
+			s.born(thread, parent, call.text)
+		}
 	}
 	switch {
 	case strings.HasPrefix(rest, "---"), strings.HasPrefix(rest, "+++"), strings.HasSuffix(rest, "<detached ...>"):
@@ -138,10 +140,24 @@ func (s *straceReader) line(line string) {
 			if took, err := strconv.ParseFloat(call[5], 64); err == nil && began > 0 {
 				at = began + took
 			}
+			if _, known := s.processes[call[3]]; !known && moved > 0 {
+				s.born(call[3], thread, rest)
+			}
 			s.repeats.call(call[1], call[2], call[3], call[4], moved, began, at)
 		}
 	} else {
 		s.foreign++
+	}
+}
+
+// born notes the process of a thread that another begins with a call: that of the other, or a new one.
+func (s *straceReader) born(thread, other, call string) {
+	switch {
+	case !straceFork(call):
+	case strings.Contains(call, "CLONE_THREAD"):
+		s.processes[strings.Clone(thread)] = s.processes[other]
+	default:
+		s.processes[strings.Clone(thread)] = strings.Clone(thread) + ":"
 	}
 }
 

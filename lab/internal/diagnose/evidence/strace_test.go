@@ -281,3 +281,27 @@ func TestStraceOfWhatIsRepeated(t *testing.T) {
 		t.Errorf("%+v of %d, %d again", c.Opened, c.Opens, c.Reopened)
 	}
 }
+
+// A process that begins meanwhile has descriptors of its own, and a thread those of its process, whichever line comes first.
+func TestProcessesThatBeginMeanwhileHaveTheirOwnDescriptors(t *testing.T) {
+	const text = `1 10.0 clone(child_stack=NULL, flags=CLONE_CHILD_CLEARTID|SIGCHLD, child_tidptr=0x7f) = 2 <0.000010>
+1 10.1 write(8, ""..., 1) = 1 <0.000010>
+2 10.2 write(8, ""..., 1) = 1 <0.000010>
+1 10.3 clone3({flags=CLONE_VM|CLONE_FILES|CLONE_THREAD, exit_signal=0}, 88 <unfinished ...>
+3 10.4 write(8, ""..., 1) = 1 <0.000010>
+1 10.5 <... clone3 resumed> => {parent_tid=[3]}, 88) = 3 <0.1>
+1 10.6 vfork( <unfinished ...>
+4 10.7 write(8, ""..., 1) = 1 <0.000010>
+4 10.8 openat(AT_FDCWD, "/etc/x", O_RDONLY) = 5 <0.000010>
+1 10.9 <... vfork resumed>) = 4 <0.2>
+1 11.0 openat(AT_FDCWD, "/etc/x", O_RDONLY) = 5 <0.000010>
+3 11.1 openat(AT_FDCWD, "/etc/x", O_RDONLY) = 5 <0.000010>
+`
+	c, err := readStrace(strings.NewReader(text), false, nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if writes := callOf(t, c, "write"); writes.Count != 4 || writes.Again != 1 || c.Opens != 3 || c.Reopened != 1 {
+		t.Errorf("%+v; %d files, %d again", writes, c.Opens, c.Reopened)
+	}
+}
