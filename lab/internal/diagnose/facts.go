@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
@@ -22,11 +23,12 @@ type facts struct {
 	busy float64
 	// idle says that it wanted so little that nothing which costs processor time can cost much.
 	idle          bool
-	reads, writes moved // what strace saw, nothing without it
+	calls         *evidence.Calls // what strace saw, nothing without it
+	reads, writes moved           // of those
 }
 
 func newFacts(e *evidence.Evidence) *facts {
-	f := &facts{Evidence: e, cpu: e.CPU, cpuTool: evidence.ToolCPU, busy: 1}
+	f := &facts{Evidence: e, cpu: e.CPU, cpuTool: evidence.ToolCPU, busy: 1, calls: cmp.Or(e.Calls, new(evidence.Calls))}
 	// pprof knows inlined functions, but takes a tenth of perf's samples.
 	if e.Perf != nil && samples(f.cpu) < fewSamples && samples(e.Perf) > samples(f.cpu) {
 		f.cpu, f.cpuTool = e.Perf, evidence.ToolPerfRecord
@@ -46,9 +48,7 @@ func newFacts(e *evidence.Evidence) *facts {
 	if e.Took > 0 && (f.cpu != nil || e.Saw(evidence.ToolProc) || e.Saw(evidence.ToolPerfRecord)) {
 		f.busy = min(1, wanted.Seconds()/e.Took.Seconds())
 	}
-	if e.Calls != nil {
-		f.reads, f.writes = movedBy(e.Calls, readCalls), movedBy(e.Calls, writeCalls)
-	}
+	f.reads, f.writes = movedBy(f.calls, readCalls), movedBy(f.calls, writeCalls)
 	return f
 }
 
@@ -148,7 +148,7 @@ func place(f evidence.Frame) string {
 	if f.Func == "" {
 		return "unknown"
 	}
-	name := evidence.Short(f.Func)
+	name := document.ShortName(f.Func)
 	if f.File == "" {
 		return name
 	}

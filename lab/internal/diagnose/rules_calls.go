@@ -58,7 +58,7 @@ func smallBuffer(s *facts) (Finding, string) {
 		room = most(r.asked) // a buffer that is filled behind what is left in it
 	}
 	full := r.part(r.full)
-	if full < 0.3 || room < 512 || room >= roomy || s.Calls == nil || float64(r.bytes) < slowStream*s.Calls.Took.Seconds() {
+	if full < 0.3 || room < 512 || room >= roomy || float64(r.bytes) < slowStream*s.calls.Took.Seconds() {
 		return Finding{}, ""
 	}
 	cpu, passed := s.cpuIn(isRead), 0.0
@@ -88,12 +88,12 @@ const gathered = 64 << 10
 
 // fsyncPerRecord: the program waits for the disk after each little that it writes.
 func fsyncPerRecord(s *facts) (Finding, string) {
-	if s.Calls == nil || s.Calls.Took <= 0 {
+	if s.calls.Took <= 0 {
 		return Finding{}, ""
 	}
 	var calls int64
 	var took float64
-	for _, c := range s.Calls.ByName {
+	for _, c := range s.calls.ByName {
 		if isFileSync(c.Name) {
 			calls += c.Count
 			took += c.Time.Seconds()
@@ -103,7 +103,7 @@ func fsyncPerRecord(s *facts) (Finding, string) {
 		return Finding{}, ""
 	}
 	each := max(0, s.writes.bytes) / calls
-	part := min(1, took/s.Calls.Took.Seconds())
+	part := min(1, took/s.calls.Took.Seconds())
 	top := where(s.cpu, passing(isFileSync), "fsync")
 	if s.Waits != nil {
 		for _, p := range s.Waits.Places {
@@ -122,16 +122,13 @@ func fsyncPerRecord(s *facts) (Finding, string) {
 
 // emptyPolls: most calls find nothing to do.
 func emptyPolls(s *facts) (Finding, string) {
-	if s.Calls == nil {
-		return Finding{}, ""
-	}
 	nothing := s.reads.failed + s.writes.failed
 	useful := max(0, s.reads.count) + max(0, s.writes.count)
-	for _, c := range s.Calls.ByName {
+	for _, c := range s.calls.ByName {
 		nothing += c.Empty
 	}
 	// One that finds nothing for each that finds something is how a poller works.
-	if nothing < 100 || nothing*10 < s.Calls.Total || float64(nothing) < 2.5*float64(useful) {
+	if nothing < 100 || nothing*10 < s.calls.Total || float64(nothing) < 2.5*float64(useful) {
 		return Finding{}, ""
 	}
 	part := float64(nothing) / float64(nothing+useful)
@@ -148,11 +145,8 @@ const wide = 64
 
 // widePolls: each call of poll or select asks about many descriptors, of which few have something.
 func widePolls(s *facts) (Finding, string) {
-	if s.Calls == nil {
-		return Finding{}, ""
-	}
 	var calls, watched int64
-	for _, c := range s.Calls.ByName {
+	for _, c := range s.calls.ByName {
 		if c.Watched > 0 {
 			calls, watched = calls+c.Count, watched+c.Watched
 		}
@@ -167,12 +161,12 @@ func widePolls(s *facts) (Finding, string) {
 
 // noDescriptors: there is no room for another file or connection.
 func noDescriptors(s *facts) (Finding, string) {
-	if s.Calls == nil || s.Calls.NoFiles < fewRepeats {
+	if s.calls.NoFiles < fewRepeats {
 		return Finding{}, ""
 	}
 	return Finding{
-		Tool: evidence.ToolStrace, Top: where(s.cpu, passing(either(isOpening, isAccepting)), "accept"), Share: float64(s.Calls.NoFiles) / float64(s.Calls.Total), Score: 1,
-		Clue: fmt.Sprintf("%s calls within %s failed since as many files are open as the process may have (EMFILE)", units.Count(s.Calls.NoFiles), units.Time(s.Calls.Took)),
+		Tool: evidence.ToolStrace, Top: where(s.cpu, passing(either(isOpening, isAccepting)), "accept"), Share: float64(s.calls.NoFiles) / float64(s.calls.Total), Score: 1,
+		Clue: fmt.Sprintf("%s calls within %s failed since as many files are open as the process may have (EMFILE)", units.Count(s.calls.NoFiles), units.Time(s.calls.Took)),
 		Try:  "a higher limit (ulimit -n, LimitNOFILE of systemd); close what is done; wait a moment before the next accept",
 	}, ""
 }
@@ -183,8 +177,8 @@ const fewRepeats = 15
 // delayedAck: small writes behind a first one wait in the kernel until the peer has acknowledged that
 // one, which it does only after some 40 ms, since it waits for something to answer.
 func delayedAck(s *facts) (Finding, string) {
-	c := s.Calls
-	if c == nil || c.Delayed < fewRepeats || c.Took <= 0 {
+	c := s.calls
+	if c.Delayed < fewRepeats || c.Took <= 0 {
 		return Finding{}, ""
 	}
 	part := float64(c.Delayed) / float64(c.Replies)
@@ -202,8 +196,8 @@ const mostOnNew = 4
 
 // connectionPerRequest: a connection to the same address is made again and again, with little on each.
 func connectionPerRequest(s *facts) (Finding, string) {
-	c := s.Calls
-	if c == nil || c.Dialled.Count < fewRepeats || c.Requests > mostOnNew*c.Dialled.Count {
+	c := s.calls
+	if c.Dialled.Count < fewRepeats || c.Requests > mostOnNew*c.Dialled.Count {
 		return Finding{}, ""
 	}
 	cpu := s.cpuIn(isDialling)
@@ -217,8 +211,8 @@ func connectionPerRequest(s *facts) (Finding, string) {
 
 // reopenedFile: files are opened, or asked about by their names, again and again.
 func reopenedFile(s *facts) (Finding, string) {
-	c := s.Calls
-	if c == nil || c.Opened.Count < fewRepeats {
+	c := s.calls
+	if c.Opened.Count < fewRepeats {
 		return Finding{}, ""
 	}
 	part := float64(c.Reopened) / float64(max(1, c.Opens))

@@ -85,31 +85,9 @@ func caller(frames []evidence.Frame) evidence.Frame {
 	return frames[last]
 }
 
-// busySpin: a loop asks again and again instead of waiting.
-func busySpin(s *facts) (Finding, string) {
-	return s.spent(without(isAsking, isBriefly), "runtime.Gosched", "calls that ask whether there is something and do not wait",
-		"wait for the event: a channel without default, a condition, a poller"), ""
-}
-
-// timers: timers are set and stopped all the time, for each message say.
-func timers(s *facts) (Finding, string) {
-	return s.spent(without(isTimer, isFiring), "timers", "setting and stopping timers",
-		"write down when something came, and let a timer that fires look whether it is too long ago, and set itself again if not; one timer for many that need not be exact"), ""
-}
-
-// handoffs: goroutines are begun, or values handed over, with little to do for each.
-func handoffs(s *facts) (Finding, string) {
-	return s.spent(without(isHandoff, either(isAsking, isTimer)), "channels", "channels, and in starting and ending goroutines",
-		"hand over many at a time: a slice for each send, a range of the work for each goroutine; workers that stay"), ""
-}
-
-// cgoCalls: calls of C do so little that passing from Go to C and back costs more.
-func cgoCalls(s *facts) (Finding, string) {
-	passes := func(frames []evidence.Frame) bool {
-		return through(frames, isCgo) && strings.HasPrefix(frames[0].Func, "runtime.")
-	}
-	return s.spent(passes, "runtime.cgocall", "going from Go to C and back, and not in C",
-		"do more in each call: hand C an array or a buffer, with the loop over it there; write what is short in Go"), ""
+// passesToC says that a stack is in the way from Go to C or back, and not in C.
+func passesToC(frames []evidence.Frame) bool {
+	return through(frames, isCgo) && strings.HasPrefix(frames[0].Func, "runtime.")
 }
 
 // pageFaults: memory is given to the kernel and fetched from it all the time.
@@ -139,7 +117,7 @@ func processes(s *facts) (Finding, string) {
 	case lost > f.Share:
 		f.Tool, f.Top, f.Share, f.Score = evidence.ToolStrace, "clone", lost, lost*s.busy
 		f.Clue = fmt.Sprintf("%s threads or processes began within %s, and %s of the processor time passed in such as end within a millisecond, which perf cannot sample",
-			units.Count(s.begun()), units.Time(s.Calls.Took), units.Percent(lost))
+			units.Count(s.begun()), units.Time(s.calls.Took), units.Percent(lost))
 	case samples(s.cpu) < fewSamples:
 		return Finding{}, tooFew(s.cpu)
 	}
@@ -148,10 +126,7 @@ func processes(s *facts) (Finding, string) {
 
 // begun is how many threads and processes began.
 func (s *facts) begun() (n int64) {
-	if s.Calls == nil {
-		return 0
-	}
-	for _, c := range s.Calls.ByName {
+	for _, c := range s.calls.ByName {
 		if isBeginning(c.Name) {
 			n += c.Count - c.Errors
 		}
@@ -169,12 +144,6 @@ func (s *facts) unsampled() float64 {
 
 // fewStarts is how many threads have to begin while strace looks for that to say something.
 const fewStarts = 100
-
-// compiledAgain: patterns and templates are compiled each time they are used.
-func compiledAgain(s *facts) (Finding, string) {
-	return s.spent(passing(isCompiling), "compiling", "compiling regular expressions and templates",
-		"compile once, in a variable of the package or a cache by pattern, and use it from all goroutines"), ""
-}
 
 // formatting: texts are made and read by functions that look at each value's type.
 func formatting(s *facts) (Finding, string) {
@@ -197,6 +166,11 @@ func named(look func(*facts) (Finding, string)) func(*facts) (Finding, string) {
 		}
 		return Finding{}, fmt.Sprintf("%s of the processor time passed in functions made at run time, which perf cannot name: a profiler of the language can (Java Flight Recorder; node --perf-basic-prof)", units.Percent(made))
 	}
+}
+
+// spending is a rule for processor time in functions of a kind, whatever they are called for.
+func spending(pick func([]evidence.Frame) bool, top, what, try string) func(*facts) (Finding, string) {
+	return func(s *facts) (Finding, string) { return s.spent(pick, top, what, try), "" }
 }
 
 func (s *facts) spent(pick func([]evidence.Frame) bool, top, what, try string) Finding {

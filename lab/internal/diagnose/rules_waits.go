@@ -92,7 +92,7 @@ func (s *facts) spun() float64 {
 }
 
 // callsTook is how long system calls were looked at; a second where there was none.
-func (s *facts) callsTook() time.Duration { return cmp.Or(max(0, s.Calls.Took), time.Second) }
+func (s *facts) callsTook() time.Duration { return cmp.Or(max(0, s.calls.Took), time.Second) }
 
 // threads adds what system calls say: how long threads waited for a lock, and how long they were in
 // I/O meanwhile.

@@ -26,7 +26,7 @@ func Diagnosis(d *diagnose.Diagnosis) []document.Item {
 	t.Columns[0].Left, t.Columns[1].Left, t.Columns[3].Left, t.Columns[4].Left = false, true, true, true
 	for i := range d.Findings {
 		f := &d.Findings[i]
-		row := document.Row{Cells: []document.Cell{{}, {Text: f.Tool}, {}, {Text: document.Clip(shortTop(f.Top), 52), About: f.Top}, {Text: f.Rule, Style: document.Bold}}}
+		row := document.Row{Cells: []document.Cell{{}, {Text: f.Tool}, {}, {Text: document.Clip(f.Top, 52), About: f.Top}, {Text: f.Rule, Style: document.Bold}}}
 		if f.Rule != "" {
 			row.Cells[0].Text = units.Percent(f.Score)
 		}
@@ -98,15 +98,6 @@ func byReason[T any](list []T, split func(T) (why, name string)) iter.Seq2[strin
 			}
 		}
 	}
-}
-
-// shortTop takes the directories off a function's name and leaves all else, of
-// which a path of a file or a URL may be, as it is.
-func shortTop(top string) string {
-	if strings.ContainsAny(top, " :") || !strings.Contains(top, ".") {
-		return top
-	}
-	return document.ShortName(top)
 }
 
 // flames are the flame graphs: what costs time and what allocates openly, the

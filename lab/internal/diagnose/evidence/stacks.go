@@ -160,12 +160,6 @@ func beforeTypes(fn string) string {
 	return fn
 }
 
-// Short is a function's name with the last element of its package's path only.
-func Short(fn string) string {
-	head := beforeTypes(fn)
-	return head[strings.LastIndexByte(head, '/')+1:]
-}
-
 func ownFuncs(frames []Frame) []string {
 	var list []string
 	for _, f := range frames {
