@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	pion "github.com/pion/webrtc/v4"
+
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
 	"github.com/sluice-go/sluice/flv"
 )
 
@@ -112,9 +115,11 @@ func TestViewersWhenTheSoundChanges(t *testing.T) {
 	<-k.done
 }
 
-// Sound that begins when viewers are there: a transport stream says it in its tables, and a viewer by SRT stays.
+// Sound that begins when viewers are there: a transport stream says it in its tables, and a viewer by SRT stays. A
+// description of RTSP cannot be changed: its viewer ends, with the reason, and has both when it comes again.
 func TestViewersWhenSoundBegins(t *testing.T) {
-	s := rtmpServe(t, func(c *relayConfig) { c.SRT = "127.0.0.1:0" })
+	r := startRelay(t, func(c *relayConfig) { c.RTMP, c.RTSP, c.SRT = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0" })
+	s := r.Server
 	var pictures, sound []rtmpFrame
 	for _, f := range rtmpClip() {
 		if f.Type == flv.TagVideo {
@@ -128,14 +133,57 @@ func TestViewersWhenSoundBegins(t *testing.T) {
 		t.Fatal(err)
 	}
 	rtmpUntil(t, "it is there", func() bool { return rtspFrames(s, "live/s") >= 50 })
+	v := rtspDial(t, s)
+	v.must(200, "DESCRIBE", "live/s", "")
+	v.must(200, "SETUP", "live/s/trackID=0", "", rtspTCP)
+	v.must(200, "PLAY", "live/s", "")
 	k := srtReceive(srtConnect(t, s.Addresses()["srt"], "read:live/s", srtShort))
 	rtmpUntil(t, "pictures by SRT", func() bool { video, _ := k.kinds(); return len(video) > 0 })
 	if err := p.send(sound); err != nil {
 		t.Fatal(err)
 	}
 	rtmpUntil(t, "sound by SRT", func() bool { _, audio := k.kinds(); return len(audio) > 10 })
+	v.ends()
+	r.log.line(t, "viewer ended", "protocol=rtsp", "the stream has changed: a track has begun: mp4a of ")
+	w := rtspDial(t, s)
+	w.must(200, "DESCRIBE", "live/s", "")
+	w.must(200, "SETUP", "live/s/trackID=1", "", rtspTCP)
 	p.close()
 	<-k.done
+}
+
+// Likewise by WHEP: with Opus its viewer ends. What has no form there, such as AAC, ends none.
+func TestWHEPWhenSoundBegins(t *testing.T) {
+	s := rtcServe(t, nil)
+	var pictures []flvtest.Tag
+	aac := flvtest.Tag{Type: flv.TagAudio}
+	for _, g := range flvtest.Clip(t) {
+		if g.Type == flv.TagVideo {
+			pictures = append(pictures, g)
+		} else if g.Type == flv.TagAudio {
+			aac.Payload = g.Payload
+		}
+	}
+	half := len(pictures) / 2
+	p := s.publishing(t, "/live/s.flv")
+	p.send(t, pictures[:half]...)
+	s.streaming(t, "live/s")
+	v := s.rtcWatch(t, "/live/s/whep", rtcOptions{})
+	next := p.repeat(pictures[half:])
+	more := func() bool {
+		next(t)
+		return len(v.got(true)) > 5
+	}
+	relayEventually(t, "pictures", more)
+	aac.Time = pictures[half].Time
+	p.send(t, aac)
+	before := len(v.got(true))
+	relayEventually(t, "pictures beside AAC", func() bool { return more() && len(v.got(true)) > before+5 })
+	p.send(t, flvtest.Tag{Type: flv.TagAudio, Time: aac.Time, Payload: "\x90Opus" + "OpusHead\x01\x02\x38\x01\x80\xbb\x00\x00\x00\x00\x00"},
+		flvtest.Tag{Type: flv.TagAudio, Time: aac.Time, Payload: "\x91Opus\xfc\xff\xfe"})
+	s.log.line(t, "viewer ended", "protocol=whep", "a track has begun: Opus")
+	relayEventually(t, "the end of the connection", func() bool { next(t); return v.pc.ConnectionState() == pion.PeerConnectionStateClosed })
+	p.Close()
 }
 
 // A viewer that comes when another publisher has said its codec, and before its first key frame, gets

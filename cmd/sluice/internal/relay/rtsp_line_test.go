@@ -246,12 +246,12 @@ func rtspWatch(t *testing.T, s *relayServer, address, stream string, every time.
 	if !ok {
 		t.Fatalf("no stream %s", stream)
 	}
-	formats, _, err := rtpfeed.Probe(t.Context(), st, 0, rtpmedia.NewFormat)
+	tracks, err := rtpfeed.Probe(t.Context(), st, 0, rtpmedia.NewFormat)
 	if err != nil {
 		t.Fatal(err)
 	}
 	v.must(200, "DESCRIBE", stream, "")
-	for i, f := range formats {
+	for i, f := range tracks.Formats {
 		v.open(i, f, stream, &work)
 	}
 	v.must(200, "PLAY", stream, "")

@@ -13,8 +13,8 @@ import (
 const (
 	// discoverTime is for how long a stream is read to find out its tracks, from its first frame on.
 	discoverTime = 3 * time.Second
-	// discoverMore is how long a second track is waited for when one is known and the
-	// metadata does not say that there is none.
+	// discoverMore is how long a second track is waited for when one is known, and neither a header says
+	// that there is another nor the metadata that there is none.
 	discoverMore = 500 * time.Millisecond
 )
 
@@ -53,7 +53,8 @@ func ofFrames(ctx context.Context, source *live.Stream, wait time.Duration) (vid
 	tags, _, err := r.Next(first)
 	ctx, cancel = context.WithTimeout(ctx, discoverTime)
 	defer cancel()
-	wantVideo, wantAudio := expected(source)
+	wantVideo, wantAudio, said := expected(source)
+	shorter := false
 	var s Splitter
 	for ; err == nil; tags, _, err = r.Next(ctx) {
 		for u := range s.Units(tags) {
@@ -67,24 +68,26 @@ func ofFrames(ctx context.Context, source *live.Stream, wait time.Duration) (vid
 				audio = c
 			}
 		}
-		said := wantVideo || wantAudio
-		if video != nil && audio != nil || said && (video != nil || !wantVideo) && (audio != nil || !wantAudio) {
+		all := (video != nil || !wantVideo) && (audio != nil || !wantAudio)
+		if video != nil && audio != nil || said && all {
 			return video, audio, nil
 		}
-		if !said && (video != nil || audio != nil) {
+		if !said && !shorter && all && (video != nil || audio != nil) {
 			var stop context.CancelFunc
 			ctx, stop = context.WithTimeout(ctx, discoverMore)
 			defer stop()
-			wantVideo, wantAudio = true, true
+			shorter = true
 		}
 	}
 	return video, audio, nil // what is known by now counts
 }
 
-// expected are the tracks that the stream's metadata says; neither when it says nothing.
-func expected(source *live.Stream) (video, audio bool) {
+// expected are the tracks that the stream's metadata or a sequence header says. said: the metadata says which there
+// are; else there may be others.
+func expected(source *live.Stream) (video, audio, said bool) {
 	source.Headers(func(typ flv.TagType, body []byte) {
 		if typ != flv.TagScript {
+			video, audio = video || typ == flv.TagVideo, audio || typ == flv.TagAudio
 			return
 		}
 		_, values, err := flv.ParseScript(body)
@@ -95,7 +98,8 @@ func expected(source *live.Stream) (video, audio bool) {
 		has := func(name string) bool {
 			return slices.ContainsFunc(properties, func(p amf0.Property) bool { return p.Name == name })
 		}
-		video, audio = video || has("videocodecid"), audio || has("audiocodecid")
+		pictures, sound := has("videocodecid"), has("audiocodecid")
+		video, audio, said = video || pictures, audio || sound, said || pictures || sound
 	})
-	return video, audio
+	return video, audio, said
 }

@@ -18,6 +18,8 @@ var (
 	// ErrChanged: a unit is not what its track was when a form was made of it that cannot
 	// change: a description that players have, or tables.
 	ErrChanged = errors.New("the stream has changed")
+	// ErrBegun is ErrChanged of a track that the stream did not have then.
+	ErrBegun = fmt.Errorf("%w: a track has begun", ErrChanged)
 )
 
 // A Unit is an access unit: one picture, or one frame of sound.

@@ -43,7 +43,7 @@ func Copy(ctx context.Context, from *live.Reader, to *live.Publisher, pack func(
 				continue
 			}
 			packets, err := pack(&u)
-			if errors.Is(err, au.ErrChanged) && old.has(u.Video) {
+			if errors.Is(err, au.ErrChanged) && !errors.Is(err, au.ErrBegun) && old.has(u.Video) {
 				continue
 			}
 			if err == nil {

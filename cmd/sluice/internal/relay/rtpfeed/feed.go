@@ -2,6 +2,7 @@ package rtpfeed
 
 import (
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +24,10 @@ type Options struct {
 	// InOrder leaves out pictures that are shown before one that was sent already, where
 	// nothing refers to them: for players that show pictures as they come.
 	InOrder bool
+	// Absent are the kinds that the viewers' descriptions lack since the stream had none. With the first unit
+	// of one that Carries takes the feed ends: players cannot be given another description.
+	Absent  Absent
+	Carries func(*au.Config) (rtpmedia.Format, error)
 }
 
 // A Feed is one stream as packets.
@@ -59,6 +64,9 @@ func index(video bool) int {
 
 // pack returns the packets of a unit in pooled memory, none of one that is left out.
 func (f *Feed) pack(u *au.Unit) (mem.Buf, error) {
+	if f.begins(u) {
+		return mem.Buf{}, fmt.Errorf("%w: %v", au.ErrBegun, u.Config)
+	}
 	if f.tracks&trackBit(u.Video) == 0 || f.options.InOrder && !f.order.admits(u) {
 		return mem.Buf{}, nil
 	}
@@ -77,6 +85,19 @@ func (f *Feed) pack(u *au.Unit) (mem.Buf, error) {
 	}
 	f.newest[index(u.Video)].Store(f.muxer.Latest(u.Video))
 	return packets, nil
+}
+
+// begins reports whether a unit is of a track that viewers would have if they came now.
+func (f *Feed) begins(u *au.Unit) bool {
+	absent := f.options.Absent.Audio
+	if u.Video {
+		absent = f.options.Absent.Video && u.Key
+	}
+	if !absent || u.Config == nil {
+		return false
+	}
+	_, err := f.options.Carries(u.Config)
+	return err == nil
 }
 
 // Tracks of a feed.

@@ -25,6 +25,7 @@ type feedKey struct {
 	protocol string
 	tracks   uint8
 	formats  string
+	absent   Absent
 }
 
 // New makes Feeds. packets are the options of the streams of packets, of which the
@@ -37,7 +38,7 @@ func New(packets live.HubOptions, room func() error, alloc *mem.Allocator, log *
 // for its first user, and ends with its last: the caller calls Release. An error is
 // live.ErrClosed or that of room.
 func (x *Feeds) Open(source *live.Stream, formats []rtpmedia.Format, o Options) (*Feed, error) {
-	key := feedKey{source: source, protocol: o.Protocol}
+	key := feedKey{source: source, protocol: o.Protocol, absent: o.Absent}
 	for _, f := range formats {
 		key.tracks |= trackBit(f.Video)
 		key.formats += f.Codec.String()

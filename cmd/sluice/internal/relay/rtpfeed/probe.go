@@ -10,27 +10,37 @@ import (
 	"github.com/sluice-go/sluice/live"
 )
 
-// Probe finds out the tracks of a stream, pictures first, in the formats that carries
-// returns. It waits for the first frame as au.Discover does. missing are the codecs for which
-// carries returned an error. An error matches ErrNoTracks.
-func Probe(ctx context.Context, source *live.Stream, wait time.Duration, carries func(*au.Config) (rtpmedia.Format, error)) (formats []rtpmedia.Format, missing []flv.FourCC, err error) {
+// Tracks are those of a stream.
+type Tracks struct {
+	Formats []rtpmedia.Format // pictures first
+	Missing []flv.FourCC      // codecs that are not carried
+	Absent  Absent
+}
+
+// Absent says what kinds of tracks a stream has not, or not yet.
+type Absent struct{ Video, Audio bool }
+
+// Probe finds out the tracks of a stream, in the formats that carries returns: Missing are the codecs for
+// which it returned an error. It waits for the first frame as au.Discover does. An error matches ErrNoTracks.
+func Probe(ctx context.Context, source *live.Stream, wait time.Duration, carries func(*au.Config) (rtpmedia.Format, error)) (t Tracks, err error) {
 	video, audio, err := au.Discover(ctx, source, wait)
 	if err != nil {
-		return nil, nil, err
+		return t, err
 	}
+	t.Absent = Absent{video == nil, audio == nil}
 	for _, c := range []*au.Config{video, audio} {
 		if c == nil {
 			continue
 		}
 		f, err := carries(c)
 		if err != nil {
-			missing = append(missing, c.Codec)
+			t.Missing = append(t.Missing, c.Codec)
 			continue
 		}
-		formats = append(formats, f)
+		t.Formats = append(t.Formats, f)
 	}
-	if len(formats) == 0 {
+	if len(t.Formats) == 0 {
 		err = ErrNoTracks
 	}
-	return formats, missing, err
+	return t, err
 }

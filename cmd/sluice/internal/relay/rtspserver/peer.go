@@ -68,6 +68,7 @@ type playing struct {
 	options session.PlayOptions
 	stream  *live.Stream
 	formats []rtpmedia.Format
+	absent  rtpfeed.Absent
 	done    func() // releases what AdmitPlay counted
 
 	chosen [2]bool // tracks that were set up, by number

@@ -36,8 +36,8 @@ func (x *peer) admitPlay(req *rtsp.Request) (info session.Info, err error) {
 		return info, err
 	}
 	x.place.Leave()
-	formats, missing, err := rtpfeed.Probe(ctx, st, o.Wait, rtpmedia.NewFormat)
-	if len(missing) > 0 {
+	tracks, err := rtpfeed.Probe(ctx, st, o.Wait, rtpmedia.NewFormat)
+	if missing := tracks.Missing; len(missing) > 0 {
 		x.server.Log.Info("codecs without a form in RTSP are left out", "stream", info.Stream, "address", info.Address, "codecs", fmt.Sprint(missing))
 	}
 	if others := au.Others(st); len(others) > 0 {
@@ -47,7 +47,7 @@ func (x *peer) admitPlay(req *rtsp.Request) (info session.Info, err error) {
 		done()
 		return info, fmt.Errorf("%w: %s: %w", session.ErrNotFound, info.Stream, err)
 	}
-	x.play = &playing{info: info, options: o, stream: st, formats: formats, done: done}
+	x.play = &playing{info: info, options: o, stream: st, formats: tracks.Formats, absent: tracks.Absent, done: done}
 	return info, nil
 }
 
@@ -176,7 +176,7 @@ func (x *peer) startPlaying(req *rtsp.Request) (*rtsp.Response, error) {
 		formats = append(formats, f)
 	}
 	var err error
-	p.feed, err = x.server.feeds.Open(p.stream, formats, rtpfeed.Options{Protocol: session.RTSP})
+	p.feed, err = x.server.feeds.Open(p.stream, formats, rtpfeed.Options{Protocol: session.RTSP, Absent: p.absent, Carries: rtpmedia.NewFormat})
 	switch {
 	case errors.Is(err, session.ErrFull):
 		return x.refuse(session.RoleViewer, req, p.info, err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpfeed"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/flv"
 )
@@ -51,6 +52,14 @@ func (o *offer) forStream(track rtpmedia.Format) (offered, bool) {
 		}
 	}
 	return found[0], true
+}
+
+// lacks returns those of a stream's absent kinds that the client would take.
+func (o *offer) lacks(absent rtpfeed.Absent) rtpfeed.Absent {
+	takes := func(video bool) bool {
+		return slices.ContainsFunc(o.media, func(m medium) bool { return m.receives && m.video == video && len(m.formats) > 0 })
+	}
+	return rtpfeed.Absent{Video: absent.Video && takes(true), Audio: absent.Audio && takes(false)}
 }
 
 // profile is the profile of H.264 as it is written in profile-level-id, without the

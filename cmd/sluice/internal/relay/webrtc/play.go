@@ -71,16 +71,16 @@ func (s *Server) Play(ctx context.Context, info session.Info, text []byte) (Answ
 
 // start finds out what is sent, and answers.
 func (v *viewing) start(ctx context.Context, s *Server, info session.Info, o *offer) (Answer, error) {
-	formats, missing, err := rtpfeed.Probe(ctx, v.stream, v.options.Wait, carries)
+	tracks, err := rtpfeed.Probe(ctx, v.stream, v.options.Wait, carries)
 	if err != nil && !errors.Is(err, rtpfeed.ErrNoTracks) {
 		return Answer{}, fmt.Errorf("%w: %s: %w", session.ErrNotFound, info.Stream, err)
 	}
 	var chosen []offered
 	var sent []rtpmedia.Format
-	for _, codec := range missing {
+	for _, codec := range tracks.Missing {
 		v.leftOut = append(v.leftOut, codec.String())
 	}
-	for _, f := range formats {
+	for _, f := range tracks.Formats {
 		c, ok := o.forStream(f)
 		if !ok {
 			v.leftOut = append(v.leftOut, f.Codec.String())
@@ -102,7 +102,7 @@ func (v *viewing) start(ctx context.Context, s *Server, info session.Info, o *of
 	if v.peer, err = s.newPeer(info, chosen, false); err != nil {
 		return Answer{}, err
 	}
-	v.feed, err = s.feeds.Open(v.stream, sent, rtpfeed.Options{Protocol: session.WHEP, Packet: maxPacket, Kept: keptPackets, InOrder: true})
+	v.feed, err = s.feeds.Open(v.stream, sent, rtpfeed.Options{Protocol: session.WHEP, Packet: maxPacket, Kept: keptPackets, InOrder: true, Absent: o.lacks(tracks.Absent), Carries: carries})
 	if err != nil {
 		v.pc.Close()
 		v.place()
