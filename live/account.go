@@ -11,6 +11,8 @@ type account struct {
 	most  int64 // bytes; 0: no limit
 	held  atomic.Int64
 	rings atomic.Int64
+	// relieve is called without a stream's lock when rings hold too much.
+	relieve func()
 }
 
 // minShare is what a ring may hold in any case: blocks of tags and of chunk headers

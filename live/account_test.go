@@ -150,7 +150,12 @@ func TestTheAccountAgreesWithARecount(t *testing.T) {
 			if r.IntN(8) == 0 {
 				n = r.IntN(1 << 20)
 			}
-			send(t, publishers[name], video(uint32(step)*40, r.IntN(10) == 0, n))
+			switch err := publishers[name].Publish(video(uint32(step)*40, r.IntN(10) == 0, n).frame()); {
+			case errors.Is(err, ErrOverfull):
+				delete(publishers, name)
+			case err != nil:
+				t.Fatal(err)
+			}
 		}
 		held, streams := int64(0), int64(0)
 		for _, s := range seen {

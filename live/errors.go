@@ -2,7 +2,7 @@ package live
 
 import "errors"
 
-// Errors that callers match with errors.Is. The first four are what Publish
+// Errors that callers match with errors.Is. The first five are what Publish
 // of a Hub or a Publisher returns; the others are reasons for which a viewer
 // was closed, as Viewer.Err gives them.
 var (
@@ -15,6 +15,8 @@ var (
 	// ErrFrame: a frame that no wire form can carry.
 	ErrFrame = errors.New("live: bad frame")
 
+	// ErrOverfull: the streams of the hub take more memory than they may, and this one the most.
+	ErrOverfull = errors.New("live: the streams take more memory than they may, and this one most")
 	// ErrEnded: the stream is over, and the viewer got all of it.
 	ErrEnded = errors.New("live: the stream is over")
 	// ErrGone: the peer has closed the connection.

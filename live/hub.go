@@ -18,7 +18,9 @@ type HubOptions struct {
 	Adjust func(name string, o *StreamOptions)
 	// Memory bounds what all rings hold together, in bytes: from half of it on
 	// each keeps an equal part at most, but 256 KiB in any case, and a new viewer may
-	// have to wait for a key frame. 0 is no bound.
+	// have to wait for a key frame. Where the newest frames alone are too much, publishers
+	// whose frame is above that part are ended with ErrOverfull, that of the largest first.
+	// 0 is no bound.
 	Memory int64
 }
 
@@ -35,10 +37,13 @@ type Hub struct {
 	adjust  func(string, *StreamOptions) // nil: none
 	account account
 
+	relieving sync.Mutex // before mu
+
 	mu      sync.Mutex
 	streams map[string]*Stream
 	waiting map[string]*expected
 	awaited []*Stream // that may have reservations, also when they are over
+	over    []*Stream // whose viewers may not have got all that is left
 	closed  bool
 }
 
@@ -47,13 +52,15 @@ func NewHub(o HubOptions) *Hub {
 	if o.Memory < 0 {
 		panic(fmt.Sprintf("live: a Hub with %d bytes of memory", o.Memory))
 	}
-	return &Hub{
+	h := &Hub{
 		options: o.Stream.withDefaults(),
 		adjust:  o.Adjust,
 		account: account{most: o.Memory},
 		streams: make(map[string]*Stream),
 		waiting: make(map[string]*expected),
 	}
+	h.account.relieve = h.relieve
+	return h
 }
 
 func (h *Hub) made() {
@@ -202,6 +209,16 @@ func (h *Hub) forget(s *Stream) {
 	if h.streams[s.name] == s {
 		delete(h.streams, s.name)
 	}
+	h.over = append(stillHeld(h.over), s)
+}
+
+// stillHeld drops streams that are over and hold nothing more.
+func stillHeld(list []*Stream) []*Stream {
+	return slices.DeleteFunc(list, func(s *Stream) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.ring.memory() == 0
+	})
 }
 
 // Held returns how many bytes of memory the streams' rings keep, and those of publishers that
@@ -217,11 +234,12 @@ func (h *Hub) Rings() int { return int(h.account.rings.Load()) }
 // of them.
 func (h *Hub) Trim() {
 	h.mu.Lock()
-	h.awaited = stillAwaited(h.awaited)
+	h.awaited, h.over = stillAwaited(h.awaited), stillHeld(h.over)
 	h.mu.Unlock()
 	for _, s := range h.Streams() {
 		s.mu.Lock()
 		s.trim(s.clock())
 		s.mu.Unlock()
 	}
+	h.relieve()
 }

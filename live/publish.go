@@ -55,8 +55,8 @@ func (s *Stream) Publisher() *Publisher {
 // only kept for the moment when it begins.
 //
 // It blocks only while the publisher is ahead of real time and viewers are behind:
-// until they, or real time, have caught up. It returns ErrTakenOver or ErrClosed
-// when the stream is no longer the publisher's, and ErrFrame for a frame that no
+// until they, or real time, have caught up. It returns ErrTakenOver, ErrOverfull or
+// ErrClosed when the stream is no longer the publisher's, and ErrFrame for a frame that no
 // form can carry. It has one caller at a time.
 func (p *Publisher) Publish(f Frame) error {
 	_, err := p.publish(f, true)
@@ -131,6 +131,9 @@ func (s *Stream) publish(p *Publisher, f Frame, block bool) (after func(), err e
 	}
 	s.store(p, f, k, t, now)
 	s.wakeAll(false)
+	if s.overfull() {
+		return s.account.relieve, nil
+	}
 	return nil, nil
 }
 

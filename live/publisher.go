@@ -66,7 +66,7 @@ func (p *Publisher) Standby() bool { return p.standby }
 // Done is closed when the stream is no longer p's.
 func (p *Publisher) Done() <-chan struct{} { return p.done }
 
-// Err returns why Done is closed: ErrTakenOver or ErrClosed. It is nil before.
+// Err returns why Done is closed: ErrTakenOver, ErrOverfull or ErrClosed. It is nil before.
 func (p *Publisher) Err() error {
 	select {
 	case <-p.done:

@@ -86,7 +86,7 @@ func (q *pulling) sinkErr() error {
 // because the reason is local. An origin that does not have the stream may soon
 // have it again.
 func final(err error) bool {
-	for _, e := range []error{live.ErrBusy, live.ErrTakenOver, live.ErrClosed} {
+	for _, e := range []error{live.ErrBusy, live.ErrTakenOver, live.ErrOverfull, live.ErrClosed} {
 		if errors.Is(err, e) {
 			return true
 		}

@@ -139,6 +139,7 @@ var codes = []struct {
 	{ErrIdle, "idle"},
 	{ErrTooSlow, "min_rate"},
 	{live.ErrTakenOver, "taken_over"},
+	{live.ErrOverfull, "memory"},
 	{live.ErrClosed, "shutdown"},
 	{live.ErrStalled, "stalled"},
 	{live.ErrSlow, "slow"},

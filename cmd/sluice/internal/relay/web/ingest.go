@@ -162,8 +162,8 @@ func ending(err error) (status int, reason string) {
 		return http.StatusRequestTimeout, err.Error()
 	case errors.Is(err, session.ErrFrame):
 		return http.StatusRequestEntityTooLarge, err.Error()
-	case errors.Is(err, session.ErrClosing), errors.Is(err, session.ErrFull):
-		return http.StatusServiceUnavailable, err.Error()
+	case errors.Is(err, session.ErrClosing), errors.Is(err, session.ErrFull), errors.Is(err, live.ErrOverfull):
+		return http.StatusServiceUnavailable, session.Words(err)
 	case errors.Is(err, session.ErrElsewhere):
 		return http.StatusConflict, err.Error()
 	case errors.Is(err, session.ErrKicked), errors.Is(err, live.ErrTakenOver), errors.Is(err, live.ErrClosed):
