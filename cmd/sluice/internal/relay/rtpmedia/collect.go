@@ -27,7 +27,7 @@ func (c *Collector) Push(packet mem.Buf, now time.Time) error {
 			p = p[:len(p)-last]
 		}
 	}
-	if err != nil || h.PayloadType != c.format.PayloadType || len(p) <= n {
+	if err != nil || h.PayloadType != c.format.PayloadType {
 		packet.Release()
 		return nil
 	}

@@ -126,11 +126,16 @@ func (o *order) size() int {
 
 func (o *order) place(number uint16) *held { return &o.held[int(number)%len(o.held)] }
 
-// give yields the packet that is due.
+// give yields the packet that is due. One of padding alone, by which browsers probe a line,
+// has nothing but its number.
 func (o *order) give(h rtp.Header, payload mem.Buf, yield func(rtp.Header, mem.Buf, bool)) {
+	o.next++
+	if payload.Len() == 0 {
+		payload.Release()
+		return
+	}
 	gap := o.gap
 	o.gap = false
-	o.next++
 	yield(h, payload, gap)
 }
 

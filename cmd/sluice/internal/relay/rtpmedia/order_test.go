@@ -49,3 +49,55 @@ func TestOrderHoldsForRepair(t *testing.T) {
 		t.Fatalf("%d packets, %d gaps, %d lost", len(got), gaps, o.lost)
 	}
 }
+
+// Packets of padding alone, by which browsers probe a line, take numbers: nothing is held
+// for them, or counted as lost, and what is missing before them is still missing after.
+func TestPaddingAloneIsNoLoss(t *testing.T) {
+	f, err := ParseFormat(true, 96, "H264/90000", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	units := 0
+	c := NewCollector(f, mem.New(mem.Options{}), 1<<20, func(s Sample) error {
+		units++
+		s.Packed.Release()
+		return nil
+	})
+	defer c.Close()
+	c.order.repair = time.Minute
+	number := uint16(0)
+	push := func(h rtp.Header, payload []byte, padding byte) {
+		t.Helper()
+		h.Version, h.PayloadType, h.SequenceNumber, h.Padding = 2, 96, number, padding > 0
+		p, err := (&rtp.Packet{Header: h, PaddingSize: padding, Payload: payload}).Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Push(mem.Wrap(p, nil), time.Unix(1000, 0)); err != nil {
+			t.Fatal(err)
+		}
+		number++
+	}
+	push(rtp.Header{}, nil, 255) // before all others
+	for i := range 3 {
+		at := uint32(i * 3600)
+		push(rtp.Header{Timestamp: at, Marker: true}, []byte{0x65, 1, 2, 3}, 4)
+		for range 5 {
+			push(rtp.Header{Timestamp: at}, nil, 224)
+		}
+		push(rtp.Header{Timestamp: at}, nil, 0)
+	}
+	if units != 3 || c.order.lost != 0 || c.order.waiting != 0 {
+		t.Errorf("%d pictures, %d packets lost, %d held", units, c.order.lost, c.order.waiting)
+	}
+	c.order.repair = 0
+	number++ // the first half of a picture
+	push(rtp.Header{Timestamp: 10800}, nil, 224)
+	push(rtp.Header{Timestamp: 10800, Marker: true}, []byte{0x7c, 0x45, 1, 2}, 0)
+	for range window {
+		push(rtp.Header{Timestamp: 14400, Marker: true}, []byte{0x65, 1, 2, 3}, 0)
+	}
+	if l := c.Losses(); l.Packets != 1 || l.Units != 1 || units < 4 {
+		t.Errorf("%+v, %d pictures", l, units)
+	}
+}
