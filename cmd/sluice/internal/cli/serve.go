@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"os/signal"
 	"runtime/debug"
 	"slices"
 	"syscall"
@@ -133,13 +132,8 @@ func (a App) runServe(c config.Config, asJSON, upgrade bool, again func() (confi
 	}
 	// Register for signals before printing anything that suggests that the server
 	// runs.
-	signals := make(chan os.Signal, 4)
-	// SIGHUP also where nohup has it ignored: it ends nothing here.
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	if upgradeSignal != nil {
-		signal.Notify(signals, upgradeSignal)
-	}
-	defer signal.Stop(signals)
+	signals, stop := receiveSignals()
+	defer stop()
 	sockets, err := systemd.Inherited(os.Getenv, os.Getpid())
 	if err != nil {
 		return fail(fmt.Errorf("serve: %w", err))
@@ -218,9 +212,9 @@ func (a App) announce(c config.Config, asJSON bool, server *relay.Server, log *s
 	return nil
 }
 
-// serveUntilEnd runs the server until a signal or a failure ends it. upgrade is called for each
-// upgradeSignal.
-func serveUntilEnd(server *relay.Server, signals <-chan os.Signal, upgrade func()) error {
+// serveUntilEnd runs the server until a signal or a failure ends it. upgrade is called when that is
+// asked for.
+func serveUntilEnd(server *relay.Server, s signals, upgrade func()) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	served := make(chan error, 1)
@@ -232,20 +226,18 @@ func serveUntilEnd(server *relay.Server, signals <-chan os.Signal, upgrade func(
 				return fail(fmt.Errorf("serve: %w", err))
 			}
 			return nil
-		case got := <-signals:
-			switch {
-			case got == syscall.SIGHUP:
-				_, _, _ = server.ReloadAgain() // it logs what has come of it
-			case got == upgradeSignal:
-				upgrade()
-			case ending:
+		case <-s.reload:
+			_, _, _ = server.ReloadAgain() // it logs what has come of it
+		case <-s.upgrade:
+			upgrade()
+		case <-s.end:
+			if ending {
 				// Whatever is still going on ends with the process.
 				return &exitError{ExitUnusable, errors.New("serve: ended by a second signal; not everything was sent")}
-			default:
-				ending = true
-				_ = systemd.Notify(os.Getenv, systemd.Stopping) // only for its own display
-				stop()
 			}
+			ending = true
+			_ = systemd.Notify(os.Getenv, systemd.Stopping) // only for its own display
+			stop()
 		}
 	}
 }
