@@ -82,13 +82,15 @@ func TestMetricsOfEveryProtocol(t *testing.T) {
 // Names are chosen by publishers: however many there are, the series are
 // bounded, and nothing is lost from the sums.
 func TestMetricsOfManyStreams(t *testing.T) {
-	s := startRelay(t, func(c *relayConfig) { c.MaxStreams = 0 })
+	s := startRelay(t, func(c *relayConfig) { c.MaxStreams, c.Grace = 0, 0 })
+	var publishers []*live.Publisher
 	for i := range web.MaxLabels + 5 {
 		p, err := s.host.Hub.Publish(fmt.Sprintf("live/%d", i), live.PublishOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer p.Close()
+		publishers = append(publishers, p)
 		frame := live.Frame{Type: 8, Payload: s.host.Alloc.Get(10)}
 		copy(frame.Payload.Bytes(), "\xaf\x01........")
 		if err := p.Publish(frame); err != nil { //sluice:moved
@@ -102,6 +104,21 @@ func TestMetricsOfManyStreams(t *testing.T) {
 	for _, line := range []string{fmt.Sprintf("sluice_streams %d", web.MaxLabels+5), `sluice_stream_received_frames_total{stream="other"} 5`, `sluice_stream_received_bytes_total{stream="other"} 50`} {
 		if !strings.Contains(text, line+"\n") {
 			t.Errorf("no line %q", line)
+		}
+	}
+
+	// One of the others ends, and one has its own metrics since an older one has ended: what they
+	// have done stays counted, or it would be a restart to Prometheus.
+	for _, p := range []*live.Publisher{publishers[web.MaxLabels+4], publishers[0]} {
+		p.Close()
+		<-p.Stream().Done()
+	}
+	for range 2 {
+		_, text = s.get(t, "/metrics")
+		for _, line := range []string{fmt.Sprintf("sluice_streams %d", web.MaxLabels+3), `sluice_stream_received_frames_total{stream="other"} 5`, `sluice_stream_viewers{stream="other"} 0`} {
+			if !strings.Contains(text, line+"\n") {
+				t.Errorf("no line %q", line)
+			}
 		}
 	}
 }

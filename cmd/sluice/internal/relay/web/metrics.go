@@ -18,8 +18,7 @@ import (
 const MaxLabels = 200
 
 // restLabel is the label of all other streams together. It cannot be a stream's
-// name, which has a slash. Its counters decrease when one of those streams ends,
-// which Prometheus treats as a restart.
+// name, which has a slash.
 const restLabel = "other"
 
 func newMetrics(w *Server) http.Handler {
@@ -47,6 +46,7 @@ type collector struct {
 	s *session.Host
 
 	totals *totalDescs
+	rest   rest
 
 	streams                                        *prometheus.Desc
 	memoryOut, memoryIdle, memoryPinned            *prometheus.Desc
@@ -92,54 +92,44 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	counter := func(d *prometheus.Desc, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
-	}
 	memory := c.s.Alloc.Stats()
 	gauge(c.memoryOut, float64(memory.OutBytes))
 	gauge(c.memoryIdle, float64(memory.IdleBytes))
 	gauge(c.memoryPinned, float64(memory.PinnedBytes))
 	c.collectTotals(ch)
+	c.rest.scraping.Lock()
+	defer c.rest.scraping.Unlock()
 	streams := c.s.Hub.Streams()
 	gauge(c.streams, float64(len(streams)))
 	// Sort by age, so that the set of streams with their own metrics is stable.
 	slices.SortFunc(streams, func(a, b *live.Stream) int {
 		return cmp.Or(a.Since().Compare(b.Since()), cmp.Compare(a.Name(), b.Name()))
 	})
-	perStream := []struct {
-		desc *prometheus.Desc
-		send func(d *prometheus.Desc, v float64, labels ...string)
-		of   func(live.StreamStats) float64
-	}{
-		{c.streamViewers, gauge, func(f live.StreamStats) float64 { return float64(f.Viewers) }},
-		{c.framesIn, counter, func(f live.StreamStats) float64 { return float64(f.FramesIn) }},
-		{c.bytesIn, counter, func(f live.StreamStats) float64 { return float64(f.BytesIn) }},
-		{c.framesOut, counter, func(f live.StreamStats) float64 { return float64(f.FramesOut) }},
-		{c.bytesOut, counter, func(f live.StreamStats) float64 { return float64(f.BytesOut) }},
-		{c.dropped, counter, func(f live.StreamStats) float64 { return float64(f.Dropped) }},
-		{c.jumps, counter, func(f live.StreamStats) float64 { return float64(f.Jumps) }},
-		{c.evicted, counter, func(f live.StreamStats) float64 { return float64(f.Evicted) }},
-		{c.ringBytes, gauge, func(f live.StreamStats) float64 { return float64(f.RingBytes) }},
-		{c.ringFrames, gauge, func(f live.StreamStats) float64 { return float64(f.RingFrames) }},
+	figures := []figure{
+		{c.streamViewers, prometheus.GaugeValue, func(f live.StreamStats) float64 { return float64(f.Viewers) }},
+		{c.framesIn, prometheus.CounterValue, func(f live.StreamStats) float64 { return float64(f.FramesIn) }},
+		{c.bytesIn, prometheus.CounterValue, func(f live.StreamStats) float64 { return float64(f.BytesIn) }},
+		{c.framesOut, prometheus.CounterValue, func(f live.StreamStats) float64 { return float64(f.FramesOut) }},
+		{c.bytesOut, prometheus.CounterValue, func(f live.StreamStats) float64 { return float64(f.BytesOut) }},
+		{c.dropped, prometheus.CounterValue, func(f live.StreamStats) float64 { return float64(f.Dropped) }},
+		{c.jumps, prometheus.CounterValue, func(f live.StreamStats) float64 { return float64(f.Jumps) }},
+		{c.evicted, prometheus.CounterValue, func(f live.StreamStats) float64 { return float64(f.Evicted) }},
+		{c.ringBytes, prometheus.GaugeValue, func(f live.StreamStats) float64 { return float64(f.RingBytes) }},
+		{c.ringFrames, prometheus.GaugeValue, func(f live.StreamStats) float64 { return float64(f.RingFrames) }},
 	}
-	rest := make([]float64, len(perStream))
-	for i, st := range streams {
+	own := min(len(streams), MaxLabels)
+	for _, st := range streams[:own] {
 		f := st.Stats()
-		for j, m := range perStream {
-			if i < MaxLabels {
-				m.send(m.desc, m.of(f), st.Name())
-			} else {
-				rest[j] += m.of(f)
-			}
+		for _, m := range figures {
+			ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.of(f), st.Name())
 		}
-		if i < MaxLabels {
-			gauge(c.streamStart, float64(st.Since().UnixMilli())/1000, st.Name())
-			gauge(c.gopSeconds, f.GOPTime.Seconds(), st.Name())
-		}
+		gauge(c.streamStart, float64(st.Since().UnixMilli())/1000, st.Name())
+		gauge(c.gopSeconds, f.GOPTime.Seconds(), st.Name())
 	}
+	sums := c.rest.sums(streams[own:], figures)
 	if len(streams) > MaxLabels {
-		for j, m := range perStream {
-			m.send(m.desc, rest[j], restLabel)
+		for i, m := range figures {
+			ch <- prometheus.MustNewConstMetric(m.desc, m.kind, sums[i], restLabel)
 		}
 	}
 }
