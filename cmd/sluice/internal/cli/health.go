@@ -9,12 +9,15 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 )
 
 // healthWithin is how long health waits for an answer.
@@ -59,9 +62,9 @@ configuration.`,
 func askHealth(ctx context.Context, c config.Config) (string, error) {
 	switch {
 	case config.On(c.HTTP):
-		return askHealthz(ctx, "http://"+thisMachine(c.HTTP)+"/healthz")
+		return askHealthz(ctx, "http://"+thisMachine(c.HTTP)+"/healthz", localDial(c, "http"))
 	case config.On(c.HTTPS):
-		return askHealthz(ctx, "https://"+thisMachine(c.HTTPS)+"/healthz")
+		return askHealthz(ctx, "https://"+thisMachine(c.HTTPS)+"/healthz", localDial(c, "https"))
 	}
 	for _, address := range []string{c.RTMP, c.RTMPS, c.RTSP, c.RTSPS} {
 		if config.On(address) {
@@ -75,9 +78,35 @@ func askHealth(ctx context.Context, c config.Config) (string, error) {
 	return "", fmt.Errorf("no listener is on") // Check does not let this be
 }
 
-func askHealthz(ctx context.Context, url string) (string, error) {
+type dial = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// localDial connects to a listener. Where the server takes this machine for a proxy, and the listener
+// wants the PROXY protocol from those, the connection begins with its header.
+func localDial(c config.Config, setting string) dial {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if err != nil || !slices.Contains(c.ProxyProtocol, setting) {
+			return conn, err
+		}
+		networks, err := access.ParseAllow(strings.Join(c.TrustedProxies, ","))
+		var proxies listen.Proxies
+		if err == nil {
+			err = proxies.Update(networks)
+		}
+		if err == nil && proxies.Trusts(conn.LocalAddr().(*net.TCPAddr).AddrPort().Addr()) {
+			_, err = io.WriteString(conn, listen.OwnHeader)
+		}
+		if err != nil {
+			conn.Close()
+			return nil, err
+		}
+		return conn, nil
+	}
+}
+
+func askHealthz(ctx context.Context, url string, by dial) (string, error) {
 	// The certificate is for the server's public name, and this is the same machine.
-	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
+	transport := &http.Transport{DialContext: by, DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return "", err

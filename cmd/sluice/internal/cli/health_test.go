@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
@@ -46,5 +47,18 @@ func TestHealth(t *testing.T) {
 	}
 	if code, _, _ := called(t, "health", "now"); code != ExitUsage {
 		t.Errorf("an argument: %d", code)
+	}
+}
+
+// A listener that wants the PROXY protocol from this machine gets it, or a container with a proxy of
+// its own would never be well.
+func TestHealthBehindAProxyOfThisMachine(t *testing.T) {
+	for _, c := range []struct{ protocols, proxies string }{{"http", "127.0.0.0/8"}, {"http", "192.0.2.1"}, {"rtmp", "127.0.0.1"}} {
+		s := startServe(t, nil, "--json", "--http", "127.0.0.1:0", "--proxy-protocol", c.protocols, "--trusted-proxies", c.proxies)
+		at := s.ready(t).HTTP
+		if code, out, text := called(t, "health", "--http", at, "--proxy-protocol", c.protocols, "--trusted-proxies", c.proxies); code != ExitOK {
+			t.Errorf("%s from %s: %d %s%s", c.protocols, c.proxies, code, out, text)
+		}
+		s.end(t, syscall.SIGTERM)
 	}
 }

@@ -33,8 +33,9 @@ func TestPorts(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := config.Default()
-	c.RTMP, c.HTTP, c.HTTPS = l.Addr().String(), "127.0.0.1:0", "192.0.2.1:1"
+	c.RTMP, c.HTTP, c.HTTPS, c.PProf = l.Addr().String(), "127.0.0.1:0", "192.0.2.1:1", l.Addr().String()
 	findings := Look(t.Context(), c)
+	want(t, findings, Problem, "pprof "+c.PProf, "another program listens there")
 	want(t, findings, Problem, "rtmp "+c.RTMP, "another program listens there")
 	want(t, findings, OK, "http 127.0.0.1:0", "free")
 	want(t, findings, Problem, "https", "192.0.2.1")

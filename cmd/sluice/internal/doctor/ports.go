@@ -31,6 +31,7 @@ func ports(ctx context.Context, c config.Config) []Finding {
 	look("rtsp-udp", next(c.RTSPUDP), "udp") // RTCP
 	look("webrtc", c.WebRTC, "udp", "tcp")
 	look("srt", c.SRT, "udp")
+	look("pprof", c.PProf, "tcp")
 	if c.Cluster && c.NATS == "" {
 		look("cluster-address", c.ClusterAddress, "tcp")
 	}

@@ -21,7 +21,7 @@ const Unknown = "unknown"
 // is IP:port, or IP when the proxy gives no port, or Unknown.
 func (p *Proxies) Client(peer string, h http.Header) (string, error) {
 	from, err := netip.ParseAddrPort(peer)
-	if err != nil || !p.trusts(from.Addr()) {
+	if err != nil || !p.Trusts(from.Addr()) {
 		return peer, nil
 	}
 	elements, ok := forwarded(h)
@@ -52,7 +52,7 @@ func (p *Proxies) last(nodes []string) string {
 	for i := len(nodes) - 1; i >= 0; i-- {
 		address, text := node(nodes[i])
 		client = text
-		if !p.trusts(address) {
+		if !p.Trusts(address) {
 			break
 		}
 	}

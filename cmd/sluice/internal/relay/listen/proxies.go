@@ -26,8 +26,8 @@ func (p *Proxies) Update(networks []netip.Prefix) error {
 	return nil
 }
 
-// trusts reports whether an address is that of a proxy.
-func (p *Proxies) trusts(a netip.Addr) bool {
+// Trusts reports whether an address is that of a proxy.
+func (p *Proxies) Trusts(a netip.Addr) bool {
 	list := p.list.Load()
 	return list != nil && a.IsValid() && list.Has(a.Unmap().WithZone(""))
 }
@@ -50,7 +50,7 @@ func (l *proxyListener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	tcp, ok := conn.(*net.TCPConn)
-	if !ok || !l.proxies.trusts(addressOf(conn)) {
+	if !ok || !l.proxies.Trusts(addressOf(conn)) {
 		return conn, nil
 	}
 	return &Conn{TCPConn: tcp, within: l.within}, nil

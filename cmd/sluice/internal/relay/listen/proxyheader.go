@@ -27,6 +27,10 @@ const (
 // signature begins a header of version 2 (PROXY protocol, section 2.2).
 const signature = "\r\n\r\n\x00\r\nQUIT\n"
 
+// OwnHeader is the header of a connection that a proxy makes for itself, as to ask whether the server
+// is well: version 2, command LOCAL.
+const OwnHeader = signature + "\x20\x00\x00\x00"
+
 // errUnknown means that a header is valid, but the proxy does not know the
 // client's address, or it is of a kind that is not supported.
 var errUnknown = errors.New("listen: the proxy does not know its client's address")

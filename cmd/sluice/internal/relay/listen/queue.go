@@ -69,7 +69,7 @@ func (l *queueListener) run() {
 		case *Conn:
 			q.TCPConn, q.proxied = c.TCPConn, c
 		case *net.TCPConn:
-			if q.TCPConn = c; l.proxies.trusts(addressOf(c)) {
+			if q.TCPConn = c; l.proxies.Trusts(addressOf(c)) {
 				q = nil
 			}
 		default:
