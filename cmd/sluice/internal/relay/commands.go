@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"errors"
 	"net/netip"
 	"path"
 	"slices"
@@ -9,13 +10,15 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/command"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 )
 
 // commandToken is how long the token of a command holds, which it needs to begin.
 const commandToken = 24 * time.Hour
 
 // commandFor returns the command of a stream whose settings are c. Its environment has the
-// stream's addresses on this machine; at is where the server listens.
+// stream's addresses on this machine; at is where the server listens. Variables are there that have
+// nothing to say: the server's own may have these names, as settings.
 func commandFor(stream string, c *config.Config, at map[string]string) command.Command {
 	words, err := config.CommandWords(c.OnPublish)
 	if err != nil || len(words) == 0 { // the settings were checked
@@ -26,16 +29,35 @@ func commandFor(stream string, c *config.Config, at map[string]string) command.C
 		token = "?token=" + access.Sign([]byte(c.TokenSecret), access.Play, stream, time.Now().Add(commandToken))
 	}
 	env := []string{"SLUICE_STREAM=" + stream, "SLUICE_APP=" + path.Dir(stream), "SLUICE_NAME=" + path.Base(stream)}
-	address := ""
-	if web := at["http"]; web != "" {
-		env = append(env, "SLUICE_HTTP=http://"+here(web))
-		address = "http://" + here(web) + "/" + stream + ".flv" + token
+	address, web, rtmp := "", "", ""
+	if open := plainHere(c, "http", at); open != "" {
+		web = "http://" + open
+		address = web + "/" + stream + ".flv" + token
 	}
-	if rtmp := at["rtmp"]; rtmp != "" {
-		env = append(env, "SLUICE_RTMP=rtmp://"+here(rtmp))
-		address = "rtmp://" + here(rtmp) + "/" + stream + token
+	if open := plainHere(c, "rtmp", at); open != "" {
+		rtmp = "rtmp://" + open
+		address = rtmp + "/" + stream + token
 	}
-	return command.Command{Words: words, Env: append(env, "SLUICE_URL="+address)}
+	return command.Command{Words: words, Env: append(env, "SLUICE_HTTP="+web, "SLUICE_RTMP="+rtmp, "SLUICE_URL="+address)}
+}
+
+// plainHere is where this machine reaches the listener of a setting, "" when it cannot: the listener is
+// off, or takes this machine for a proxy, from which it wants the PROXY protocol.
+func plainHere(c *config.Config, setting string, at map[string]string) string {
+	if at[setting] == "" {
+		return ""
+	}
+	address := here(at[setting])
+	if !slices.Contains(c.ProxyProtocol, setting) {
+		return address
+	}
+	networks, err := trusted(c)
+	a, parseErr := netip.ParseAddrPort(address)
+	var proxies listen.Proxies
+	if errors.Join(err, parseErr) != nil || proxies.Update(networks) != nil || proxies.Trusts(a.Addr()) {
+		return ""
+	}
+	return address
 }
 
 // here is where this machine reaches a listener.

@@ -33,6 +33,8 @@ type listeners struct {
 	given   func(setting, address string) net.Listener // nil: none is
 	proxies *listen.Proxies
 	header  time.Duration // for a header of the PROXY protocol
+	// lacks is called when a trusted proxy has sent none, now and then.
+	lacks func(setting string, proxy net.Addr, err error)
 
 	list []*listener
 	at   atomic.Pointer[map[string]string] // nil before Listen
@@ -84,7 +86,7 @@ func (l *listeners) open(endpoints []endpoint, proxied []string) error {
 			opened = pausing
 		}
 		if slices.Contains(proxied, e.setting) {
-			opened = l.proxies.Listener(opened, l.header)
+			opened = l.proxies.Listener(opened, l.header, func(proxy net.Addr, err error) { l.lacks(e.setting, proxy, err) })
 		}
 		l.list = append(l.list, &listener{opened, e, pausing})
 	}

@@ -188,6 +188,9 @@ func (s *Server) serveWith(packets live.HubOptions, most, machine int64, o *Opti
 	}
 	s.settings.host, s.settings.handshakes = h, s.handshakes()
 	s.listeners.given, s.listeners.proxies, s.listeners.header = o.Given, &s.settings.proxies, h.Times.Header
+	s.listeners.lacks = func(setting string, proxy net.Addr, err error) {
+		h.Log.Warn("a connection of trusted-proxies does not begin as proxy-protocol says, and is closed", "listener", setting, "proxy", proxy, "error", err)
+	}
 	s.upgrades.host, s.upgrades.listeners, s.upgrades.serving = h, &s.listeners, &s.protocols
 	s.upgrades.orders, s.upgrades.version = handedOrders{h, &s.outbound}, o.Version
 	s.upgrades.done, s.upgrades.start = make(chan struct{}), handover.StartTime

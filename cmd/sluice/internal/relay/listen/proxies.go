@@ -3,6 +3,7 @@ package listen
 import (
 	"net"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,15 +34,39 @@ func (p *Proxies) Trusts(a netip.Addr) bool {
 }
 
 // Listener wraps l. Connections from a trusted proxy must begin with a PROXY
-// protocol header, which must be complete within that time.
-func (p *Proxies) Listener(l net.Listener, within time.Duration) net.Listener {
-	return &proxyListener{l, p, within}
+// protocol header, which must be complete within that time. lacks, unless it is nil, is called with the
+// address of one that begins with something else, at most once every ten seconds.
+func (p *Proxies) Listener(l net.Listener, within time.Duration, lacks func(proxy net.Addr, err error)) net.Listener {
+	return &proxyListener{Listener: l, proxies: p, within: within, lacks: lacks}
 }
 
 type proxyListener struct {
 	net.Listener
 	proxies *Proxies
 	within  time.Duration
+	lacks   func(proxy net.Addr, err error)
+
+	mu     sync.Mutex
+	called time.Time // lacks
+}
+
+// lacksEvery is how often lacks is called at most: every client of a proxy that sends no header makes
+// a connection without one.
+const lacksEvery = 10 * time.Second
+
+func (l *proxyListener) lacking(proxy net.Addr, err error) {
+	if l.lacks == nil {
+		return
+	}
+	l.mu.Lock()
+	due := time.Since(l.called) >= lacksEvery
+	if due {
+		l.called = time.Now()
+	}
+	l.mu.Unlock()
+	if due {
+		l.lacks(proxy, err)
+	}
 }
 
 func (l *proxyListener) Accept() (net.Conn, error) {
@@ -53,7 +78,7 @@ func (l *proxyListener) Accept() (net.Conn, error) {
 	if !ok || !l.proxies.Trusts(addressOf(conn)) {
 		return conn, nil
 	}
-	return &Conn{TCPConn: tcp, within: l.within}, nil
+	return &Conn{TCPConn: tcp, listener: l}, nil
 }
 
 // addressOf is the address that a connection comes from.

@@ -1,6 +1,7 @@
 package listen
 
 import (
+	"errors"
 	"net"
 	"sync"
 	"time"
@@ -10,7 +11,7 @@ import (
 // header is read by the first call of Unwrap, RemoteAddr or Read.
 type Conn struct {
 	*net.TCPConn
-	within time.Duration
+	listener *proxyListener
 
 	once   sync.Once
 	remote net.Addr // address from the header; nil: the connection's own
@@ -20,7 +21,7 @@ type Conn struct {
 // header reads the header once. It uses the read deadline meanwhile.
 func (c *Conn) header() error {
 	c.once.Do(func() {
-		if c.err = c.TCPConn.SetReadDeadline(time.Now().Add(c.within)); c.err != nil {
+		if c.err = c.TCPConn.SetReadDeadline(time.Now().Add(c.listener.within)); c.err != nil {
 			return
 		}
 		address, err := readHeader(c.TCPConn)
@@ -33,6 +34,8 @@ func (c *Conn) header() error {
 		}
 		if c.err = err; err == nil {
 			c.err = c.TCPConn.SetReadDeadline(time.Time{})
+		} else if errors.Is(err, ErrHeader) {
+			c.listener.lacking(c.TCPConn.RemoteAddr(), err)
 		}
 	})
 	return c.err

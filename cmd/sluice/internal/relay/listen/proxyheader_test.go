@@ -109,7 +109,7 @@ func listening(t *testing.T, trusted string, within time.Duration) net.Listener 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	return p.Listener(l, within)
+	return p.Listener(l, within, nil)
 }
 
 func TestConnectionFromAProxy(t *testing.T) {
