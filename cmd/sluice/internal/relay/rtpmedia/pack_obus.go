@@ -22,7 +22,6 @@ const leastOBU = 4
 // An obuElement is what is left of an OBU to pack: without a size of its own.
 type obuElement struct {
 	head, rest []byte
-	layer      int // -1: of all
 }
 
 func (e *obuElement) len() int { return len(e.head) + len(e.rest) }
@@ -35,9 +34,11 @@ func (e *obuElement) take(dst []byte, n int) []byte {
 	return dst
 }
 
-// obus packs the OBUs of a picture (RTP Payload Format For AV1, section 4). Those of a
-// layer share packets, and a packet with more behind it ends within an OBU: Chromium
-// takes a packet that begins with a whole OBU for the first of a picture.
+// obus packs the OBUs of a picture (RTP Payload Format For AV1, section 4). A packet with
+// more behind it ends within an OBU: Chromium takes a packet that begins with a whole OBU
+// for the first of a picture. That holds between layers too. The format keeps them apart
+// (section 5) for servers that leave some out, which this one does not, and Chromium then
+// shows no picture of several layers.
 func (w *writer) obus(u *au.Unit) {
 	const sequenceHeader = 1
 	has := slices.ContainsFunc(u.Parts, func(p []byte) bool { return au.OBUType(p) == sequenceHeader })
@@ -49,24 +50,11 @@ func (w *writer) obus(u *au.Unit) {
 	if u.Key {
 		flags = obuSequence
 	}
-	var e obuElement
 	for i, p := range parts {
-		if i == 0 {
-			e = elementOf(p)
-		}
-		var next obuElement
 		final := i == len(parts)-1
-		if !final {
-			next = elementOf(parts[i+1])
+		for e := elementOf(p); e.len() > 0; {
+			flags = w.obu(&e, flags, final)
 		}
-		apart := final || e.layer >= 0 && next.layer >= 0 && e.layer != next.layer
-		for e.len() > 0 {
-			flags = w.obu(&e, flags, apart, final)
-		}
-		if next.layer < 0 {
-			next.layer = e.layer
-		}
-		e = next
 	}
 }
 
@@ -75,23 +63,18 @@ func (w *writer) obus(u *au.Unit) {
 func elementOf(p []byte) obuElement {
 	header, payload, err := au.SplitOBU(p)
 	if err != nil {
-		return obuElement{layer: -1}
+		return obuElement{}
 	}
-	e := obuElement{head: append([]byte{p[0] &^ 2}, p[1:header]...), rest: payload, layer: -1}
-	if header > 1 {
-		e.layer = int(p[1])
-	}
-	return e
+	return obuElement{head: append([]byte{p[0] &^ 2}, p[1:header]...), rest: payload}
 }
 
 // obu packs what of e the packet in work has room for. flags are those of the aggregation
 // header of a packet that begins here, and what it returns is for the next call: with
-// obuOpen while there is room. With apart the packet ends behind e, with final the
-// picture too.
-func (w *writer) obu(e *obuElement, flags byte, apart, final bool) byte {
+// obuOpen while there is room. With final the picture ends behind e.
+func (w *writer) obu(e *obuElement, flags byte, final bool) byte {
 	if flags&obuOpen == 0 {
 		w.begin()
-		if apart || e.len() >= w.room-1 {
+		if final || e.len() >= w.room-1 {
 			flags |= obuAlone
 		}
 		w.dst = append(w.dst, flags)
@@ -104,7 +87,7 @@ func (w *writer) obu(e *obuElement, flags byte, apart, final bool) byte {
 		most -= 2 // the length of an element of less than 16 KiB
 	}
 	n := min(e.len(), most)
-	if n == e.len() && n > 2 && !apart && most-n < leastOBU {
+	if n == e.len() && n > 2 && !final && most-n < leastOBU {
 		n--
 	}
 	if !alone {
@@ -116,7 +99,7 @@ func (w *writer) obu(e *obuElement, flags byte, apart, final bool) byte {
 		w.dst[start] |= obuContinues
 		w.end(false)
 		return obuContinued
-	case apart || alone || most-n < leastOBU:
+	case final || alone || most-n < leastOBU:
 		w.end(final)
 		return 0
 	}

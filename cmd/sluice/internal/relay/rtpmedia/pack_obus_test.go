@@ -58,27 +58,28 @@ func TestPacketsOfAPictureEndWithinAnOBU(t *testing.T) {
 	}
 }
 
-// OBUs of different layers do not share a packet (RTP Payload Format For AV1, section 5).
-func TestLayersHavePacketsOfTheirOwn(t *testing.T) {
+// OBUs of different layers share packets: Chromium would take the first of the second layer
+// for a picture of its own, and show none.
+func TestLayersOfAPictureArePackedAsOne(t *testing.T) {
 	f, err := NewFormat(&au.Config{Codec: flv.CodecAV1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := au.Unit{Video: true, Codec: flv.CodecAV1, Key: true, Parts: [][]byte{
-		au.AppendOBU(nil, 0x0a, nil, make([]byte, 11)),
-		au.AppendOBU(nil, 0x36, []byte{0x00}, make([]byte, 100)),
-		au.AppendOBU(nil, 0x36, []byte{0x00}, make([]byte, 90)),
-		au.AppendOBU(nil, 0x36, []byte{0x08}, make([]byte, 200)),
-	}}
-	out, err := NewMuxer([]Format{f}).Append(nil, &u, time.Unix(1e9, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rtp, _ := packets(t, out)
-	if len(rtp) != 2 {
-		t.Fatalf("%d packets, want one for each layer", len(rtp))
-	}
-	if n := len(rtp[1]) - headerLen; n != 1+2+200 {
-		t.Errorf("the second one has %d bytes", n)
+	for first := 1200; first < maxPacket+20; first++ {
+		u := au.Unit{Video: true, Codec: flv.CodecAV1, Key: true, Parts: [][]byte{
+			au.AppendOBU(nil, 0x0a, nil, make([]byte, 11)),
+			au.AppendOBU(nil, 0x36, []byte{0x00}, make([]byte, first)),
+			au.AppendOBU(nil, 0x36, []byte{0x08}, make([]byte, 2000)),
+		}}
+		out, err := NewMuxer([]Format{f}).Append(nil, &u, time.Unix(1e9, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rtp, _ := packets(t, out)
+		for i, p := range rtp {
+			if continued := p[headerLen]&obuContinued != 0; continued != (i > 0) {
+				t.Errorf("a first layer of %d bytes: packet %d of %d begins with %#02x", first, i, len(rtp), p[headerLen])
+			}
+		}
 	}
 }
