@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/sluicetest"
 )
@@ -65,5 +66,56 @@ func TestPicturesWithoutAnEndAreReported(t *testing.T) {
 	}
 	if !errors.Is(err, full) || now != 0 || high > most+2*holdStep {
 		t.Errorf("%v, %d bytes, at most %d", err, now, high)
+	}
+}
+
+// So are packets that wait for one before them, of sound too, and those at the beginning that wait
+// for reports.
+func TestPacketsThatWaitAreReported(t *testing.T) {
+	const size, waiting = 60000, 30
+	alloc := mem.New(mem.Options{})
+	sluicetest.NoLeaks(t, alloc)
+	tracks, err := Parse([]byte("v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=a\r\nt=0 0\r\nm=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\nm=audio 0 RTP/AVP 0\r\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		tracks []Track
+		track  int
+		gap    uint16 // before the second packet
+	}{
+		{"pictures", tracks[:1], 0, 1},
+		{"sound", tracks[1:], 0, 1},
+		{"the beginning", tracks, 1, 0},
+	} {
+		x, err := NewIntake(c.tracks, alloc, 4<<20, func(f live.Frame) error {
+			f.Payload.Release()
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := 0
+		x.Bound(func(n int) error {
+			now = n
+			return nil
+		})
+		at := time.Now()
+		for i := range uint16(waiting) {
+			b := alloc.Get(12 + size)
+			clear(b.Bytes())
+			b.Bytes()[0], b.Bytes()[1] = 0x80, c.tracks[c.track].PayloadType
+			binary.BigEndian.PutUint16(b.Bytes()[2:], i+min(i, 1)*c.gap)
+			if err := x.Push(c.track, b, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if least := (waiting - 2) * size; now < least || now > least+3*size {
+			t.Errorf("%s: %d bytes are reported of %d", c.name, now, waiting*size)
+		}
+		if x.Close(); now != 0 {
+			t.Errorf("%s: %d bytes at the end", c.name, now)
+		}
 	}
 }

@@ -35,6 +35,9 @@ func (c *Collector) Push(packet mem.Buf, now time.Time) error {
 	packet.Release()
 	c.order.arrived(now, c.format.Clock, h.Timestamp)
 	c.order.push(h, payload, c.take)
+	if err := c.report(0, c.unit.empty()); err != nil {
+		c.fail(err)
+	}
 	return c.err
 }
 
@@ -85,7 +88,7 @@ func (c *Collector) takeVideo(h rtp.Header, payload mem.Buf, gap bool) {
 		c.fail(fmt.Errorf("%w: more than %d packets", ErrTooLong, maxPackets))
 		return
 	}
-	if err := c.report(c.unit.size + payload.Len()); err != nil {
+	if err := c.report(payload.Len(), false); err != nil {
 		payload.Release()
 		c.fail(err)
 		return

@@ -57,11 +57,11 @@ type Losses struct {
 // passed over.
 func (c *Collector) Control(p []byte, now time.Time) (ntp uint64, timestamp uint32, ok bool) {
 	// Other packets beside the report need not be whole (RFC 3550, section 6.4.1).
-	const senderReport, length = 200, 28
+	const report, length = 200, 28
 	for len(p) >= length && p[0]>>6 == 2 {
-		if p[1] == senderReport {
+		if p[1] == report {
 			ntp, timestamp = binary.BigEndian.Uint64(p[8:]), binary.BigEndian.Uint32(p[16:])
-			c.order.senderReport, c.order.senderReportAt = uint32(ntp>>16), now
+			c.order.sender = senderReport{uint32(ntp >> 16), now}
 			return ntp, timestamp, true
 		}
 		p = p[min(len(p), 4*(u16(p[2:])+1)):]
@@ -112,19 +112,17 @@ func (c *Collector) abandon() {
 // reset lets go of the unit in work.
 func (c *Collector) reset() {
 	c.unit.reset()
-	if c.holding > 0 {
-		c.holding = 0
-		_ = c.hold(0) // less is no error
-	}
+	_ = c.report(0, true) // less is no error
 }
 
-// holdStep is in which steps, in bytes, a Collector says how much of a unit it has.
+// holdStep is in which steps, in bytes, a Collector says how much it holds.
 const holdStep = 64 << 10
 
-// report says that the unit in work has n bytes.
-func (c *Collector) report(n int) error {
-	n = n / holdStep * holdStep
-	if c.hold == nil || n <= c.holding {
+// report says what the unit in work has, with more bytes, and the packets that wait for one before
+// them. Less is said when the unit is over.
+func (c *Collector) report(more int, over bool) error {
+	n := (c.unit.size + more + c.order.bytes) / holdStep * holdStep
+	if c.hold == nil || n == c.holding || n < c.holding && !over {
 		return nil
 	}
 	c.holding = n

@@ -61,6 +61,8 @@ type opening struct {
 	begun time.Time // when the first packet came; zero: none has come
 	over  bool
 	held  []heldPacket
+	bytes int                   // of them
+	hold  func(bytes int) error // see Bound; nil: no bound
 }
 
 type heldPacket struct {
@@ -113,15 +115,25 @@ func NewIntake(tracks []Track, alloc *mem.Allocator, limit int, publish func(liv
 	return x, nil
 }
 
-// Bound makes x call hold with how many bytes it has of a picture that has no end yet, in
-// steps of 64 KiB, and with 0 when that is over. An error of hold ends the track. Call it not
-// during Push.
+// Bound makes x call hold with how many bytes it has of frames that have no end yet, and of packets
+// that wait for others, in steps of 64 KiB, and with 0 when that is over. An error of hold ends the
+// track. Call it not during Push.
 func (x *Intake) Bound(hold func(bytes int) error) {
-	for _, t := range x.tracks {
-		if t != nil && t.format.Video {
-			t.collector.hold = hold
+	sum := 0
+	part := func() func(int) error {
+		last := 0
+		return func(n int) error {
+			sum += n - last
+			last = n
+			return hold(sum)
 		}
 	}
+	for _, t := range x.tracks {
+		if t != nil {
+			t.collector.hold = part()
+		}
+	}
+	x.opening.hold = part()
 }
 
 // Repair says that the sender is asked for packets of pictures that are missing: others

@@ -27,6 +27,7 @@ type order struct {
 	next     uint16 // the number that is due
 	held     []held // by number modulo their count; nil before the first
 	waiting  int
+	bytes    int           // of the packets that wait
 	repair   time.Duration // for how long packets are held for one that is sent again; 0: it is not
 	now      time.Time     // when the packet in work came
 	since    time.Time     // when the first came that waits
@@ -43,8 +44,13 @@ type order struct {
 	transit        int64
 	before         uint64 // received at the latest report
 	expectedBefore uint64
-	senderReport   uint32 // the middle bits of its time
-	senderReportAt time.Time
+	sender         senderReport
+}
+
+// senderReport is the latest report of the sender.
+type senderReport struct {
+	middle uint32 // bits of its time; 0: there was none
+	at     time.Time
 }
 
 type held struct {
@@ -103,6 +109,7 @@ func (o *order) push(h rtp.Header, payload mem.Buf, yield func(rtp.Header, mem.B
 		payload.Release()
 		return
 	}
+	o.bytes += payload.Len()
 	place.header, place.payload = h, payload //sluice:moved
 	if o.waiting++; o.waiting == 1 {
 		o.since = o.now
@@ -158,6 +165,7 @@ func (o *order) take(yield func(rtp.Header, mem.Buf, bool)) bool {
 	payload := place.payload //sluice:moved
 	place.payload = mem.Buf{}
 	o.waiting--
+	o.bytes -= payload.Len()
 	o.give(place.header, payload, yield)
 	return true
 }
@@ -190,7 +198,7 @@ func (o *order) drop() {
 			o.held[i].payload = mem.Buf{}
 		}
 	}
-	o.waiting = 0
+	o.waiting, o.bytes = 0, 0
 }
 
 // arrived keeps the jitter (RFC 3550, appendix A.8).
@@ -219,9 +227,9 @@ func (o *order) report(now time.Time) rtcp.ReceptionReport {
 		r.FractionLost = uint8(min((due-got)<<8/due, 255))
 	}
 	o.expectedBefore, o.before = expected, o.received
-	if o.senderReport != 0 {
-		r.LastSenderReport = o.senderReport
-		r.Delay = uint32(now.Sub(o.senderReportAt).Seconds() * 65536)
+	if o.sender.middle != 0 {
+		r.LastSenderReport = o.sender.middle
+		r.Delay = uint32(now.Sub(o.sender.at).Seconds() * 65536)
 	}
 	return r
 }

@@ -14,8 +14,7 @@ func (x *Intake) Push(track int, packet mem.Buf, now time.Time) error {
 		return nil
 	}
 	if x.waits(now) {
-		x.opening.held = append(x.opening.held, heldPacket{track, packet, now})
-		return nil
+		return x.opening.keep(heldPacket{track, packet, now})
 	}
 	if err := x.open(); err != nil {
 		packet.Release()
@@ -61,6 +60,7 @@ func (x *Intake) reported() bool {
 func (x *Intake) open() error {
 	o := &x.opening
 	o.over = true
+	o.free()
 	for len(o.held) > 0 {
 		h := o.held[0]
 		o.held = o.held[1:]
@@ -94,4 +94,24 @@ func (o *opening) release() {
 		h.packet.Release()
 	}
 	o.held, o.over = nil, true
+	o.free()
+}
+
+// keep holds a packet, transferred.
+func (o *opening) keep(h heldPacket) error {
+	before := o.bytes / holdStep
+	o.bytes += h.packet.Len()
+	o.held = append(o.held, h)
+	if now := o.bytes / holdStep; o.hold != nil && now > before {
+		return o.hold(now * holdStep)
+	}
+	return nil
+}
+
+// free says that nothing is held, or soon.
+func (o *opening) free() {
+	if o.hold != nil && o.bytes >= holdStep {
+		_ = o.hold(0) // less is no error
+	}
+	o.bytes = 0
 }

@@ -14,8 +14,13 @@ import (
 // reportEvery is the time between two receiver reports: RFC 3550, section 6.2, has 5 s.
 const reportEvery = 5 * time.Second
 
-// maxArrivals bounds the packets of one publisher that wait: some 700 KB.
-const maxArrivals = 512
+const (
+	// maxArrivals bounds the packets of one publisher that wait: some 700 KB.
+	maxArrivals = 512
+	// maxWaiting bounds their bytes, maxWaitingAll those of all publishers: more is lost, as on the
+	// way, but for publishers of which no more than fairWaiting wait.
+	maxWaiting, maxWaitingAll, fairWaiting = 2 << 20, 16 << 20, 128 << 10
+)
 
 // open sets a track up.
 func (a *arrivals) open(track int, p *ports, peer netip.Addr, pair *rtsp.Pair) error {
@@ -96,6 +101,7 @@ func (a *arrivals) report(now time.Time) {
 
 // take takes a packet, transferred.
 func (a *arrivals) take(p arrival) {
+	a.left(int64(p.packet.Len()))
 	switch {
 	case a.failed:
 		p.packet.Release()
@@ -162,24 +168,41 @@ func (u *udpTrack) hear(p []byte, report bool, now time.Time) {
 		return
 	}
 	a.bytes.Add(int64(len(p)))
-	b, err := a.recording.peer.server.Alloc.TryGet(len(p))
-	if err != nil {
-		a.dropped.Add(1)
-		return
-	}
-	copy(b.Bytes(), p)
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	if a.ended {
-		b.Release()
 		return
 	}
-	select {
-	case a.packets <- arrival{u.track, report, b, now}:
-	default:
-		b.Release()
+	if !a.put(u.track, report, p, now) {
 		a.dropped.Add(1)
 	}
+}
+
+// put has a packet, borrowed, wait, if it may. The lock is held, so that nothing comes after end.
+func (a *arrivals) put(track int, report bool, p []byte, now time.Time) bool {
+	server := a.recording.peer.server
+	n := int64(len(p))
+	own, all := a.waiting.Add(n), server.waiting.Add(n)
+	if own <= fairWaiting || own <= maxWaiting && all <= maxWaitingAll {
+		b, err := server.Alloc.TryGet(len(p))
+		if err == nil {
+			copy(b.Bytes(), p)
+			select {
+			case a.packets <- arrival{track, report, b, now}:
+				return true
+			default:
+				b.Release()
+			}
+		}
+	}
+	a.left(n)
+	return false
+}
+
+// left takes note that n bytes wait no more.
+func (a *arrivals) left(n int64) {
+	a.waiting.Add(-n)
+	a.recording.peer.server.waiting.Add(-n)
 }
 
 // frameError is the error that a session ends with for an error of the intake.

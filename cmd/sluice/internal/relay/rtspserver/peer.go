@@ -106,7 +106,8 @@ type arrivals struct {
 	packets   chan arrival
 	failed    bool // what comes counts no more; drain's
 	bytes     atomic.Int64
-	dropped   atomic.Int64 // packets for which there was no room in packets
+	waiting   atomic.Int64 // bytes in packets
+	dropped   atomic.Int64 // packets for which there was no room
 
 	mu    sync.RWMutex
 	err   error // why frames could not be published

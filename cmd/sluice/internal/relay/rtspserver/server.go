@@ -1,6 +1,8 @@
 package rtspserver
 
 import (
+	"sync/atomic"
+
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpfeed"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -11,7 +13,8 @@ type Server struct {
 	*session.Host
 	Arrivals listen.Arrivals // connections that have not made a request yet
 	feeds    *rtpfeed.Feeds
-	ports    *ports // nil: no UDP
+	ports    *ports       // nil: no UDP
+	waiting  atomic.Int64 // bytes that have come over UDP and that publishers' goroutines have not taken
 }
 
 // New makes a Server whose viewers are sent the packets of feeds.
