@@ -26,24 +26,56 @@ const (
 
 // A handshake counts what has come of a session's DTLS, and its media that waits.
 type handshake struct {
+	short  func() bool // there is little memory
 	bytes  atomic.Int64
-	inside atomic.Int64  // packets of media that are not read yet
-	left   chan struct{} // one has been
+	inside atomic.Int64              // packets of media that are not read yet
+	left   chan struct{}             // one has been
+	full   atomic.Pointer[time.Time] // since when they are too many; nil: they are not
+
+	addresses int // under the lock of queued
 }
 
-func newHandshake() *handshake { return &handshake{left: make(chan struct{}, 1)} }
+func newHandshake(short func() bool) *handshake {
+	return &handshake{short: short, left: make(chan struct{}, 1)}
+}
 
 // takes reports whether a packet, borrowed, is taken: by its first byte it may be of DTLS
 // (RFC 7983, section 7). RTP is counted (RFC 5761, section 4) but for what is too long and lost.
 func (h *handshake) takes(p []byte) bool {
 	if len(p) > 1 && len(p) <= readSize && p[0] >= 128 && p[0] <= 191 && (p[1] < 192 || p[1] > 223) {
+		if h.overflows() {
+			return false
+		}
 		h.inside.Add(1)
 	}
 	return len(p) == 0 || p[0] < 20 || p[0] > 63 || h.bytes.Add(int64(len(p))) <= maxHandshake
 }
 
+// overflows reports whether so much waits that one more packet of media is lost, as on the way: over
+// UDP, when memory is short.
+func (h *handshake) overflows() bool {
+	if h.inside.Load() < maxInside || !h.short() {
+		return false
+	}
+	since := h.full.Load()
+	if since == nil {
+		now := time.Now()
+		h.full.Store(&now)
+		return true
+	}
+	if time.Since(*since) < stuck {
+		return true
+	}
+	h.inside.Store(0)
+	h.full.Store(nil)
+	return false
+}
+
 // leave takes note that a packet of media waits no more.
 func (h *handshake) leave() {
+	if h.full.Load() != nil {
+		h.full.Store(nil)
+	}
 	if h.inside.Add(-1) < 0 {
 		h.inside.Add(1) // it was taken as stuck
 	}
@@ -70,6 +102,7 @@ func (h *handshake) wait() {
 type handshakeUDP struct {
 	*ice.UDPMuxDefault
 	handshake *handshake
+	queued    *queued
 	loopback  bool
 }
 
@@ -78,7 +111,7 @@ func (m handshakeUDP) GetConn(ufrag string, addr net.Addr) (net.PacketConn, erro
 	if err != nil {
 		return nil, err
 	}
-	packets := handshakePackets{c, m.handshake}
+	packets := handshakePackets{c, m.handshake, m.queued}
 	if fast, ok := c.(ice.AddrPortReaderWriter); ok {
 		return handshakeAddrPort{packets, fast}, nil
 	}
@@ -105,7 +138,7 @@ func (m handshakeTCP) GetConnByUfrag(ufrag string, isIPv6 bool, local net.IP) (n
 	if err != nil {
 		return nil, err
 	}
-	return handshakeStream{handshakePackets{c, m.handshake}}, nil
+	return handshakeStream{handshakePackets{c, m.handshake, nil}}, nil
 }
 
 // handshakeStream are the packets of a session over TCP, which the client has to wait with.
@@ -126,11 +159,15 @@ func (c handshakeStream) ReadFrom(p []byte) (int, net.Addr, error) {
 type handshakePackets struct {
 	net.PacketConn
 	handshake *handshake
+	queued    *queued // nil over TCP
 }
 
 func (c handshakePackets) ReadFrom(p []byte) (int, net.Addr, error) {
 	for {
 		n, from, err := c.PacketConn.ReadFrom(p)
+		if a, ok := from.(*net.UDPAddr); ok && err == nil && c.queued != nil {
+			c.queued.taken(a.AddrPort(), c.handshake)
+		}
 		if err != nil || c.handshake.takes(p[:n]) {
 			return n, from, err
 		}
@@ -146,6 +183,9 @@ type handshakeAddrPort struct {
 func (c handshakeAddrPort) ReadFromAddrPort(p []byte) (int, netip.AddrPort, error) {
 	for {
 		n, from, err := c.fast.ReadFromAddrPort(p)
+		if err == nil && c.queued != nil {
+			c.queued.taken(from, c.handshake)
+		}
 		if err != nil || c.handshake.takes(p[:n]) {
 			return n, from, err
 		}

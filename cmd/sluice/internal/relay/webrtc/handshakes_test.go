@@ -44,10 +44,10 @@ func TestHandshakesAreBounded(t *testing.T) {
 		part[0], check[0], media[0] = 22, 0, 128
 		packets = append(packets, part, check, media)
 	}
-	h := newHandshake()
+	h := newHandshake(func() bool { return false })
 	over := func() handshakeAddrPort {
 		s := &sent{packets: packets}
-		return handshakeAddrPort{handshakePackets{s, h}, s}
+		return handshakeAddrPort{handshakePackets{s, h, nil}, s}
 	}
 	first, second := over(), over()
 	got := map[byte]int{}
@@ -89,8 +89,8 @@ func TestMediaOverTCPWaitsAtTheClient(t *testing.T) {
 			p[0] = 128
 			packets = append(packets, p)
 		}
-		h := newHandshake()
-		c := handshakeStream{handshakePackets{&sent{packets: packets}, h}}
+		h := newHandshake(func() bool { return false })
+		c := handshakeStream{handshakePackets{&sent{packets: packets}, h, nil}}
 		x := &buffers{media: true, all: new(atomic.Int64), end: func(error) {}, left: h.leave}
 		track := x.buffer(packetio.RTPBufferPacket, 0)
 		p := make([]byte, readSize)

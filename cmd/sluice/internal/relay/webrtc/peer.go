@@ -43,7 +43,8 @@ func (s *Server) newPeer(info session.Info, chosen []offered, publishes bool) (*
 		place: sync.OnceFunc(place), done: make(chan struct{}),
 		silence: time.NewTimer(time.Hour),
 	}
-	if p.pc, err = s.connection(chosen, publishes, &buffers{media: publishes, end: p.end, all: &s.waiting}); err != nil {
+	p.waits = newHandshake(func() bool { return s.RoomToWatch() != nil })
+	if p.pc, err = s.connection(chosen, publishes, &buffers{media: publishes, end: p.end, left: p.waits.leave, all: &s.waiting}, p.waits); err != nil {
 		place()
 		return nil, err
 	}
@@ -58,8 +59,8 @@ func random() string {
 }
 
 // connection makes a connection that knows the chosen formats and no other. What comes waits
-// in received.
-func (s *Server) connection(chosen []offered, publishes bool, received *buffers) (*pion.PeerConnection, error) {
+// in received, and before that as h has it.
+func (s *Server) connection(chosen []offered, publishes bool, received *buffers, h *handshake) (*pion.PeerConnection, error) {
 	media, chain := &pion.MediaEngine{}, &interceptor.Registry{}
 	for _, f := range chosen {
 		kind := pion.RTPCodecTypeAudio
@@ -100,9 +101,7 @@ func (s *Server) connection(chosen []offered, publishes bool, received *buffers)
 	settings := s.settings
 	settings.SetRemoteIPFilter(limitAddresses())
 	settings.BufferFactory = received.buffer
-	h := newHandshake()
-	received.left = h.leave
-	settings.SetICEUDPMux(handshakeUDP{s.ports.udp, h, s.ports.loopback()})
+	settings.SetICEUDPMux(handshakeUDP{s.ports.udp, h, s.ports.queued, s.ports.loopback()})
 	settings.SetICETCPMux(handshakeTCP{s.ports.tcp, h})
 	api := pion.NewAPI(pion.WithMediaEngine(media), pion.WithInterceptorRegistry(chain), pion.WithSettingEngine(settings))
 	return api.NewPeerConnection(pion.Configuration{Certificates: s.certificates})
@@ -247,6 +246,7 @@ func (p *peer) end(reason error) {
 		if err := p.pc.Close(); err != nil {
 			p.server.Log.Debug("a WebRTC connection does not close", "stream", p.info.Stream, "error", err)
 		}
+		p.server.ports.queued.forget(p.waits)
 		p.silence.Stop()
 		p.place()
 		p.ended(reason, begun)

@@ -48,13 +48,17 @@ func openPorts(address string, s *Server) (*ports, error) {
 }
 
 func newPorts(l net.Listener, udp net.PacketConn, s *Server) *ports {
+	p := &ports{listener: &bounded{Listener: l, server: s, open: map[netip.Addr]int{}}, queued: &queued{known: s.peers.knows}}
 	if c, ok := udp.(*net.UDPConn); ok {
 		// Less than asked for is what the system allows.
 		_, _ = c.SetReadBuffer(socketBuffer), c.SetWriteBuffer(socketBuffer)
+		udp = queuedUDP{c, p.queued}
 	}
-	p := &ports{listener: &bounded{Listener: l, server: s, open: map[netip.Addr]int{}}}
 	log := logs{s.Log}.NewLogger("ice")
-	p.udp = ice.NewUDPMuxDefault(ice.UDPMuxParams{Logger: log, UDPConn: udp, OnUnhandledPacket: func([]byte, netip.AddrPort) { p.strangers.Add(1) }})
+	p.udp = ice.NewUDPMuxDefault(ice.UDPMuxParams{Logger: log, UDPConn: udp, OnUnhandledPacket: func(_ []byte, from netip.AddrPort) {
+		p.queued.taken(from, nil)
+		p.strangers.Add(1)
+	}})
 	p.tcp = ice.NewTCPMuxDefault(ice.TCPMuxParams{
 		Listener: p.listener, Logger: log, ReadBufferSize: tcpQueue,
 		FirstStunBindTimeout: s.Times.Header, AliveDurationForConnFromStun: s.Times.Header,

@@ -47,6 +47,7 @@ type peer struct {
 	info   session.Info
 	token  [sha256.Size]byte // of the token that it came with
 	pc     *pion.PeerConnection
+	waits  *handshake    // what has come and is not read yet
 	place  func()        // leaves its place among those that have no media yet
 	done   chan struct{} // closed at the end
 	reason error         // of the end; set before done is closed
@@ -87,6 +88,7 @@ type pending struct {
 type ports struct {
 	listener  *bounded
 	udp       *ice.UDPMuxDefault
+	queued    *queued // of udp
 	tcp       *ice.TCPMuxDefault
 	strangers atomic.Int64
 }

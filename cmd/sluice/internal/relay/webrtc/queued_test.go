@@ -1,0 +1,140 @@
+package webrtc
+
+import (
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pion/stun/v4"
+)
+
+// Of what comes over UDP faster than sessions take it the library keeps so much, of each address and of
+// all; who sends little loses nothing for it, and a session that is over leaves nothing behind.
+func TestPacketsThatAreNotTakenAreBounded(t *testing.T) {
+	const crowd = 80
+	q := &queued{known: func(string) bool { return false }}
+	media := []byte{128, 96}
+	var sessions []*handshake
+	address := func(i int) netip.AddrPort {
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), 5000)
+	}
+	for i := range crowd + 1 {
+		h := newHandshake(nil)
+		sessions = append(sessions, h)
+		q.taken(address(i), h) // its first check
+	}
+	kept := 0
+	for i := range crowd {
+		n := 0
+		for range 4 * maxQueued {
+			if q.takes(media, address(i)) {
+				n++
+			}
+		}
+		if n < fairQueued || n > maxQueued {
+			t.Fatalf("%d packets of one address are kept", n)
+		}
+		kept += n
+	}
+	if most := maxQueuedAll + crowd*fairQueued; kept > most || q.all != kept {
+		t.Fatalf("%d packets are kept, %d are known, at most %d", kept, q.all, most)
+	}
+	for i := range 100 {
+		if !q.takes(media, address(crowd)) {
+			t.Fatalf("packet %d of one that sends little is lost", i)
+		}
+		q.taken(address(crowd), sessions[crowd])
+	}
+	for range maxQueued { // one is read
+		q.taken(address(0), sessions[0])
+	}
+	if !q.takes(media, address(0)) {
+		t.Error("what comes to a session that has read everything is lost")
+	}
+	for _, h := range sessions {
+		q.forget(h)
+	}
+	if q.all != 0 || len(q.from) != 0 {
+		t.Errorf("%d packets of %d addresses are known when all sessions are over", q.all, len(q.from))
+	}
+}
+
+// So are checks from addresses without end, for sessions that there are: others the library drops.
+func TestChecksFromAnyAddressAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &queued{known: func(ufrag string) bool { return ufrag == "mine" }}
+		check := func(name string) []byte {
+			m, err := stun.Build(stun.BindingRequest, stun.TransactionID, stun.NewUsername(name+":other"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m.Raw
+		}
+		taken := func(p []byte) (n int) {
+			for port := range uint16(10 * maxFirstChecks) {
+				if q.takes(p, netip.AddrPortFrom(netip.IPv4Unspecified(), port)) {
+					n++
+				}
+			}
+			return n
+		}
+		if n := taken(check("another")); n != 10*maxFirstChecks {
+			t.Errorf("%d checks for no session are for the library to drop", n)
+		}
+		if n := taken(check("mine")); n != maxFirstChecks {
+			t.Errorf("%d checks are taken at once", n)
+		}
+		<-time.After(firstTime)
+		if n := taken(check("mine")); n != maxFirstChecks {
+			t.Errorf("%d checks are taken later", n)
+		}
+	})
+}
+
+// A session has all that its own addresses may have, and no more of these than the library knows.
+func TestAddressesOfASession(t *testing.T) {
+	q := &queued{known: func(string) bool { return false }}
+	h := newHandshake(nil)
+	for port := range uint16(4 * maxAddresses) {
+		q.taken(netip.AddrPortFrom(netip.IPv4Unspecified(), port), h)
+	}
+	if len(q.from) != maxAddresses || h.addresses != maxAddresses {
+		t.Errorf("%d addresses are known, %d of the session", len(q.from), h.addresses)
+	}
+}
+
+// When memory is short, no more media over UDP waits than over TCP. What the library drops counts for
+// a while only.
+func TestMediaOverUDPIsLostWhenMemoryIsShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		short := false
+		h := newHandshake(func() bool { return short })
+		passed := func() (n int) {
+			for range 10 * maxInside {
+				if h.takes([]byte{128, 96}) {
+					n++
+				}
+			}
+			return n
+		}
+		if n := passed(); n != 10*maxInside {
+			t.Errorf("%d packets pass while there is memory", n)
+		}
+		short = true
+		if n := passed(); n != 0 {
+			t.Errorf("%d packets pass when memory is short", n)
+		}
+		for range 10 * maxInside {
+			h.leave()
+		}
+		if n := passed(); n != maxInside {
+			t.Errorf("%d packets pass when all before are read", n)
+		}
+		passed()
+		<-time.After(stuck)
+		if n := passed(); n == 0 {
+			t.Error("no packet passes when those before were dropped")
+		}
+	})
+}
