@@ -63,8 +63,8 @@ type Options struct {
 	// Relieve ends what holds memory for peers that take nothing. It is called again and again
 	// while there is little left.
 	Relieve func(now time.Time)
-	// Shed ends the newest sessions, and returns how many.
-	Shed   func() int
+	// Shed ends sessions, of publishers if it is the streams that take too much, and returns how many.
+	Shed   func(streams bool) (viewers, publishers int)
 	Logger *slog.Logger
 }
 

@@ -118,8 +118,9 @@ func (k *Keeper) shed() {
 		return
 	}
 	if k.collect(); k.pressure.critical() {
-		n := k.options.Shed()
-		k.options.Logger.Warn("memory is short: the newest viewers are ended", "viewers", n, "group", k.pressure.used.Load(), "grouplimit", k.pressure.group.Limit)
+		o := &k.options
+		viewers, publishers := o.Shed(o.Alloc.Stats().OutBytes > o.Most*9/10)
+		o.Logger.Warn("memory is short: sessions are ended", "viewers", viewers, "publishers", publishers, "group", k.pressure.used.Load(), "grouplimit", o.Group.Limit)
 	}
 }
 

@@ -68,14 +68,22 @@ func TestThereIsRoomAgain(t *testing.T) {
 func TestSessionsAreEndedBeforeTheProcessIs(t *testing.T) {
 	for _, c := range []struct {
 		used, own int64 // MiB
+		streams   bool
 		ended     bool
-	}{{118, 100, false}, {122, 100, true}, {126, 30, false}} {
+	}{{118, 100, false, false}, {122, 100, false, true}, {122, 100, true, true}, {126, 30, false, false}} {
 		used, ended := c.used<<20, false
 		k := crowded(t, &used)
 		k.pressure.own = func() int64 { return c.own << 20 }
-		k.options.Shed = func() int {
+		k.options.Shed = func(streams bool) (int, int) {
 			ended = true
-			return 1
+			if streams != c.streams {
+				t.Errorf("%+v: the streams are to blame is %v", c, streams)
+			}
+			return 1, 0
+		}
+		if c.streams {
+			b := k.options.Alloc.Get(int(k.options.Most))
+			defer b.Release()
 		}
 		if k.shed(); ended != c.ended {
 			t.Errorf("%+v: ended is %v", c, ended)

@@ -24,15 +24,56 @@ func TestTheNewestViewersAreShed(t *testing.T) {
 	}
 	add(RoleViewer, 100, true)
 	add(RolePublisher, 100, false)
-	if n := h.Shed(); n != 2 || len(ended) != 2 {
-		t.Errorf("%d: %v", n, ended)
+	if n, publishers := h.Shed(false); n != 2 || publishers != 0 || len(ended) != 2 {
+		t.Errorf("%d, %d: %v", n, publishers, ended)
 	}
 	for _, n := range []int{58, 59} {
 		if err := ended[fmt.Sprint(RoleViewer, n, false)]; Code(err) != "memory" {
 			t.Errorf("the viewer of second %d: %v", n, err)
 		}
 	}
-	if n := (&Host{Register: NewRegister(slog.New(slog.DiscardHandler))}).Shed(); n != 0 {
-		t.Errorf("%d of no viewers", n)
+	if n, publishers := (&Host{Register: NewRegister(slog.New(slog.DiscardHandler))}).Shed(true); n != 0 || publishers != 0 {
+		t.Errorf("%d, %d of none", n, publishers)
+	}
+}
+
+// Publishers are ended for what they take, the fastest for what is kept of streams, and not the viewers of
+// others.
+func TestPublishersAreShed(t *testing.T) {
+	for _, c := range []struct {
+		name                string
+		publishers, viewers int
+		streams             bool
+		shed                int // the publisher; -1: viewers
+	}{
+		{"few viewers", 20, 30, false, 19},
+		{"many", 20, 300, false, -1},
+		{"many, and the streams take too much", 20, 300, true, 17},
+		{"one alone", 1, 2, true, -1},
+	} {
+		h := &Host{Register: NewRegister(slog.New(slog.DiscardHandler))}
+		var ended []int
+		began := time.Now().Add(-time.Hour)
+		for n := range c.publishers {
+			p := h.Register.Begin(RolePublisher, Info{Stream: fmt.Sprint(n), Protocol: RTMP})
+			p.Since = began.Add(time.Duration(n) * time.Second)
+			p.Count(1 << 30)
+			if n%5 == 2 {
+				p.Count(10<<30 + n) // about as fast: 17 is the newest
+			}
+			p.Attach(nil, func(err error) {
+				if Code(err) != "memory" {
+					t.Errorf("%s: %v", c.name, err)
+				}
+				ended = append(ended, n)
+			})
+		}
+		for n := range c.viewers {
+			h.Register.Begin(RoleViewer, Info{Stream: fmt.Sprint(n), Protocol: RTMP})
+		}
+		viewers, publishers := h.Shed(c.streams)
+		if c.shed >= 0 && (viewers != 0 || publishers != 1 || len(ended) != 1 || ended[0] != c.shed) || c.shed < 0 && (viewers == 0 || len(ended) > 0) {
+			t.Errorf("%s: %d viewers, %d publishers are ended: %v", c.name, viewers, publishers, ended)
+		}
 	}
 }
