@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,7 @@ type handshake struct {
 	inside atomic.Int64              // packets of media that are not read yet
 	left   chan struct{}             // one has been
 	full   atomic.Pointer[time.Time] // since when they are too many; nil: they are not
+	report reports
 
 	addresses int // under the lock of queued
 }
@@ -40,15 +42,42 @@ func newHandshake(short func() bool) *handshake {
 }
 
 // takes reports whether a packet, borrowed, is taken: by its first byte it may be of DTLS
-// (RFC 7983, section 7). RTP is counted (RFC 5761, section 4) but for what is too long and lost.
+// (RFC 7983, section 7). RTP is counted and RTCP bounded (RFC 5761, section 4), but for what is too
+// long and lost.
 func (h *handshake) takes(p []byte) bool {
-	if len(p) > 1 && len(p) <= readSize && p[0] >= 128 && p[0] <= 191 && (p[1] < 192 || p[1] > 223) {
+	if len(p) > 1 && len(p) <= readSize && p[0] >= 128 && p[0] <= 191 {
+		if p[1] >= 192 && p[1] <= 223 {
+			return h.report.takes(time.Now())
+		}
 		if h.overflows() {
 			return false
 		}
 		h.inside.Add(1)
 	}
 	return len(p) == 0 || p[0] < 20 || p[0] > 63 || h.bytes.Add(int64(len(p))) <= maxHandshake
+}
+
+// maxReports is how many packets of RTCP a client may send at once, and each second: more is lost, as on
+// the way. A browser sends a few for each hundred of media. The library keeps up to 2 MB of them.
+const maxReports = 256
+
+// reports counts the packets of RTCP that may come at a time.
+type reports struct {
+	mu    sync.Mutex
+	taken float64 // of those that may come at once
+	at    time.Time
+}
+
+func (r *reports) takes(now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.taken = max(r.taken-now.Sub(r.at).Seconds()*maxReports, 0)
+	r.at = now
+	if r.taken+1 > maxReports {
+		return false
+	}
+	r.taken++
+	return true
 }
 
 // overflows reports whether so much waits that one more packet of media is lost, as on the way: over

@@ -92,6 +92,30 @@ func TestChecksFromAnyAddressAreBounded(t *testing.T) {
 	})
 }
 
+// Reports without end are lost beyond what a client needs, those that come later are not, nor is media.
+func TestReportsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandshake(nil)
+		passed := func() (n int) {
+			for range 10 * maxReports {
+				if h.takes([]byte{128, 200}) {
+					n++
+				}
+			}
+			return n
+		}
+		for range 3 {
+			if n := passed(); n != maxReports {
+				t.Errorf("%d reports of %d pass", n, 10*maxReports)
+			}
+			if !h.takes([]byte{128, 96}) {
+				t.Error("media is lost for reports")
+			}
+			<-time.After(time.Second)
+		}
+	})
+}
+
 // A session has all that its own addresses may have, and no more of these than the library knows.
 func TestAddressesOfASession(t *testing.T) {
 	q := &queued{known: func(string) bool { return false }}
