@@ -86,7 +86,7 @@ func (f *diagnoseFlags) target(args []string) (t evidence.Target, err error) {
 		return t, fmt.Errorf("%q stands before --", args[0])
 	}
 	if f.url != "" {
-		if err := evidence.CheckURL(f.url); err != nil {
+		if _, err := evidence.ParseURL(f.url); err != nil {
 			return t, err
 		}
 	}

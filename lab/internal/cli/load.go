@@ -55,10 +55,6 @@ An interrupt ends it early: what there is until then is reported.
 Exit codes: 0 done; 1 the target failed, or a file could not be written; 2 wrong
 command line; 3 the run was invalid or interrupted.`
 
-func (a App) load() *cobra.Command {
-	return loadCommand{a, load.Run, load.Calibrate}.command()
-}
-
 func (c loadCommand) command() *cobra.Command {
 	f := &loadFlags{plan: load.Default()}
 	p := &f.plan

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluice-go/sluice/lab/internal/document"
+	"github.com/sluice-go/sluice/lab/internal/load"
 )
 
 // Main runs the program with its arguments, the program's name not among
@@ -77,7 +78,7 @@ the standard library and others do.`,
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return emptyFlag(cmd.Flags()) }
 	root.SetVersionTemplate("lab {{.Version}}\n")
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100"))
-	root.AddCommand(a.bench(), a.load(), a.matrix(), a.diagnose(), a.report(), a.echo(), a.sink(), a.child())
+	root.AddCommand(a.bench(), loadCommand{a, load.Run, load.Calibrate}.command(), a.matrix(), a.diagnose(), a.report(), a.echo(), a.sink(), a.child())
 	unsorted(root)
 	root.SetHelpCommand(help(root))
 	return root

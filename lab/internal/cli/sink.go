@@ -256,9 +256,7 @@ func (v *byteSize) Set(text string) error {
 	return err
 }
 
-func (v *byteSize) String() string {
-	return strings.ReplaceAll(strings.TrimSuffix(units.Exact(int64(*v)), " B"), " ", "")
-}
+func (v *byteSize) String() string { return units.Short(int64(*v)) }
 
 func (*byteSize) Type() string { return "size" }
 

@@ -102,13 +102,6 @@ func most(sizes map[int64]int64) (largest int64) {
 	return largest
 }
 
-func (m *moved) empty() float64 {
-	if m.count <= 0 {
-		return 0
-	}
-	return float64(m.failed) / float64(m.count)
-}
-
 type matcher func(fn string) bool
 
 func matching(expr string) matcher { return regexp.MustCompile(expr).MatchString }

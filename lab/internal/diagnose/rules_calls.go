@@ -66,7 +66,7 @@ func smallBuffer(s *facts) (Finding, string) {
 		passed = s.cpuIn(isWrite) // what is read in pieces is passed on in pieces
 	}
 	// A read behind which the next one finds nothing took all that there was.
-	waiting := min(1, r.empty())
+	waiting := min(1, float64(r.failed)/float64(r.count))
 	f := Finding{
 		Tool: evidence.ToolStrace, Share: full, Top: where(s.cpu, passing(isRead), "read"),
 		Score: full * (1 - waiting) * (cpu + passed) * s.busy * callBytes / float64(callBytes+room),

@@ -3,7 +3,6 @@ package echobench
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"time"
 
@@ -69,9 +68,10 @@ type work struct {
 
 // NewClient returns a client without connections, which are to be over TLS if secure is
 // set. Messages have size bytes, drawn from seed. Close it when done.
-func NewClient(server netip.AddrPort, size int, seed uint64, secure bool) (*Client, error) {
-	if !server.Addr().Is4() {
-		return nil, fmt.Errorf("echo: %v is no IPv4 address", server)
+func NewClient(server string, size int, seed uint64, secure bool) (*Client, error) {
+	to, err := rawio.Address(server)
+	if err != nil {
+		return nil, err
 	}
 	out, err := newMessage(size, seed)
 	if err != nil {
@@ -86,8 +86,7 @@ func NewClient(server netip.AddrPort, size int, seed uint64, secure bool) (*Clie
 		spin = 0
 	}
 	return &Client{
-		server:  &unix.SockaddrInet4{Port: int(server.Port()), Addr: server.Addr().As4()},
-		secure:  secure,
+		server: to, secure: secure,
 		timeout: defaultTimeout, spin: spin, ep: ep, out: out,
 		// Longer than a message, so that a read of a whole one is a short read,
 		// after which nothing is left.
@@ -100,6 +99,7 @@ func NewClient(server netip.AddrPort, size int, seed uint64, secure bool) (*Clie
 // new one, which is back when Connect returns.
 func (c *Client) Connect(n int) (Result, error) {
 	first := len(c.peers)
+	nothing := func(*peer, int) error { return nil }
 	return c.measured(work{across: max(1, n-first), total: max(0, n-first), answered: nothing}, func(w *work) error {
 		for number := range w.total {
 			if err := c.dial(); err != nil {
@@ -151,8 +151,6 @@ func (c *Client) Closed(ops int) (Result, error) {
 	r.P50, r.P99 = Quantile(latencies, 0.5), Quantile(latencies, 0.99)
 	return r, err
 }
-
-func nothing(*peer, int) error { return nil }
 
 func (c *Client) measured(w work, do func(*work) error) (Result, error) {
 	w.left = w.total

@@ -2,7 +2,6 @@ package echobench
 
 import (
 	"net"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +26,7 @@ func serveWith(t *testing.T, size int, serve func(*net.TCPConn)) *Client {
 			return nil
 		})
 	}()
-	c, err := NewClient(netip.MustParseAddrPort(l.Addr().String()), size, 1, false)
+	c, err := NewClient(l.Addr().String(), size, 1, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +186,7 @@ func TestTheClientSaysThatTheServerHungUp(t *testing.T) {
 }
 
 func TestNobodyListens(t *testing.T) {
-	addr := netip.MustParseAddrPort(loopback.Free(t))
+	addr := loopback.Free(t)
 	c, err := NewClient(addr, 128, 1, false)
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +195,7 @@ func TestNobodyListens(t *testing.T) {
 	if _, err := c.Connect(1); err == nil || !strings.Contains(err.Error(), "connect") {
 		t.Error(err)
 	}
-	if _, err := NewClient(netip.MustParseAddrPort("[::1]:80"), 128, 1, false); err == nil {
+	if _, err := NewClient("[::1]:80", 128, 1, false); err == nil {
 		t.Error("a client of an address that is not IPv4")
 	}
 	if _, err := NewClient(addr, 1, 1, false); err == nil {

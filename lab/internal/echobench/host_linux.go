@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net/netip"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -98,7 +97,7 @@ func HostServer(s Server, size int, in io.Reader, out io.Writer) error {
 //	hangup                  Client.HangUp, and an empty Result
 //
 // It speaks TLS if secure is set. It returns when in ends, or with what went wrong.
-func HostClient(server netip.AddrPort, size int, seed uint64, secure bool, in io.Reader, out io.Writer) error {
+func HostClient(server string, size int, seed uint64, secure bool, in io.Reader, out io.Writer) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if secure {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
 	"os/exec"
 	"runtime"
@@ -35,7 +34,7 @@ func TestMain(m *testing.M) {
 			err = HostServer(s, size, os.Stdin, os.Stdout)
 		}
 	case "client":
-		err = HostClient(netip.MustParseAddrPort(args[2]), size, 1, false, os.Stdin, os.Stdout)
+		err = HostClient(args[2], size, 1, false, os.Stdin, os.Stdout)
 	case "processors":
 		var may unix.CPUSet
 		if err = unix.SchedGetaffinity(0, &may); err == nil {
@@ -124,7 +123,7 @@ func TestEveryServerEchoesAllSizes(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", s.Name, size), func(t *testing.T) {
 				t.Parallel()
 				server := role(t, "server", s.Name, strconv.Itoa(size))
-				c, err := NewClient(netip.MustParseAddrPort(server.line()), size, 1, s.TLS)
+				c, err := NewClient(server.line(), size, 1, s.TLS)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -159,7 +158,7 @@ func TestEveryServerEchoesAllSizes(t *testing.T) {
 
 func TestAServersUsageIsThatOfItsWork(t *testing.T) {
 	server := role(t, "server", "floor", "128")
-	c, err := NewClient(netip.MustParseAddrPort(server.line()), 128, 1, false)
+	c, err := NewClient(server.line(), 128, 1, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,26 +230,24 @@ func TestAHostRefusesWhatItDoesNotKnow(t *testing.T) {
 }
 
 func TestAProcessIsBoundToItsProcessor(t *testing.T) {
-	first, second, err := Processors()
+	cpus, err := Processors()
 	if err != nil {
 		t.Skip(err)
 	}
-	if first == second {
-		t.Fatalf("a server and its client on processor %d", first)
+	if cpus[0] == cpus[1] {
+		t.Fatalf("a server and its client on processor %d", cpus[0])
 	}
 	// The thread that is looked at is the one that was bound.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	for _, cpu := range []int{first, second} {
-		var p *process
+	for _, cpu := range cpus {
 		var inside unix.CPUSet
 		var before, after unix.CPUSet
 		if err := unix.SchedGetaffinity(0, &before); err != nil {
 			t.Fatal(err)
 		}
-		err := OnProcessor(cpu, func() error {
-			p = role(t, "processors", "-", strconv.Itoa(cpu))
-			return unix.SchedGetaffinity(0, &inside)
+		p, err := OnProcessor(cpu, func() (*process, error) {
+			return role(t, "processors", "-", strconv.Itoa(cpu)), unix.SchedGetaffinity(0, &inside)
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -266,7 +263,7 @@ func TestAProcessIsBoundToItsProcessor(t *testing.T) {
 			t.Errorf("afterwards the thread may use other processors than before, %v", err)
 		}
 	}
-	if err := OnProcessor(1000, func() error { return nil }); err == nil {
+	if _, err := OnProcessor(1000, func() (bool, error) { return true, nil }); err == nil {
 		t.Error("bound to a processor that there is not")
 	}
 }

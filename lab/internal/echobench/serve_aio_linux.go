@@ -9,11 +9,6 @@ import (
 	"github.com/sluice-go/sluice/aio"
 )
 
-// ownBuffer is how long the buffer of a connection is: longer than a message, so
-// that a read of a whole one is a short one, after which the watcher need not
-// look whether there is more.
-func ownBuffer(size int) int { return max(1<<10, 2*size) }
-
 // serveAIO gives each connection a buffer for life or, unless own, none at all: what a read
 // returns then is the watcher's, which keeps it for as long as a write of it takes.
 func serveAIO(own bool) serve {
@@ -38,7 +33,9 @@ func serveAIO(own bool) serve {
 				counter.Opened()
 				var buf []byte
 				if own {
-					buf = make([]byte, ownBuffer(size))
+					// Longer than a message, so that a read of a whole one is a short one, after
+					// which the watcher need not look whether there is more.
+					buf = make([]byte, max(1<<10, 2*size))
 				}
 				if w.Read(nil, conn, buf) != nil {
 					drop(conn)

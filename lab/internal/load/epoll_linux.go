@@ -121,9 +121,9 @@ func (t *epoll) receive(number int) (p []byte, more bool, err error) {
 }
 
 func (t *epoll) wait(_ context.Context, longest time.Duration, serve func(int, ready) error) error {
-	n, errno := rawio.Wait(t.ep, t.events, longest)
-	if errno != 0 {
-		return os.NewSyscallError("epoll_pwait2", errno)
+	n, err := rawio.Wait(t.ep, t.events, longest)
+	if err != nil {
+		return err
 	}
 	for _, e := range t.events[:n] {
 		if e.Fd == bellTag {

@@ -14,14 +14,6 @@ type meter struct {
 	timers   []*time.Timer
 }
 
-func newMeter(p *Plan) *meter {
-	m := &meter{pids: []int{0}}
-	if p.PID > 0 {
-		m.pids = append(m.pids, p.PID)
-	}
-	return m
-}
-
 func (m *meter) begin(s *session) {
 	m.timers = []*time.Timer{
 		time.AfterFunc(time.Duration(s.start-s.now()), func() { m.read(&m.from) }),

@@ -237,13 +237,10 @@ func (s Sizes) Check() error {
 
 // String is what ParseSizes reads.
 func (s Sizes) String() string {
-	text := func(n int) string {
-		return strings.ReplaceAll(strings.TrimSuffix(units.Exact(int64(n)), " B"), " ", "")
-	}
 	if s.Min == s.Max {
-		return text(s.Min)
+		return units.Short(int64(s.Min))
 	}
-	return text(s.Min) + ".." + text(s.Max)
+	return units.Short(int64(s.Min)) + ".." + units.Short(int64(s.Max))
 }
 
 // ParseSizes parses a length such as "128" or "4KiB", or a range such as "64..1KiB", its ends included.

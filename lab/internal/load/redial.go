@@ -7,6 +7,12 @@ import (
 	"time"
 )
 
+// Delay before a failed connection is tried again, doubled each time.
+const (
+	firstBackoff = 10 * time.Millisecond
+	lastBackoff  = 500 * time.Millisecond
+)
+
 // broken ends a connection that has failed. It redials after a reset on purpose, or if
 // the plan has Redial; otherwise it returns err.
 func (l *loop) broken(ctx context.Context, number int, err error) error {
@@ -79,7 +85,7 @@ func (l *loop) reconnect(ctx context.Context) error {
 			}
 			peer.tries++
 			peer.target++
-			l.redial(ctx, d.peer, backoff(peer.tries))
+			l.redial(ctx, d.peer, min(lastBackoff, firstBackoff<<min(peer.tries, 10)))
 		}
 	}
 }

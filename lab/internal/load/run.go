@@ -78,7 +78,10 @@ func run(ctx context.Context, p Plan, e engine, dial func(context.Context, strin
 	for i := range pipelines {
 		pipelines[i] = s.pipeline(i)
 	}
-	m := newMeter(&p)
+	m := &meter{pids: []int{0}}
+	if p.PID > 0 {
+		m.pids = append(m.pids, p.PID)
+	}
 	var reporting sync.WaitGroup
 	over := make(chan struct{})
 	s.begun = func() {
@@ -263,16 +266,6 @@ func (s *session) recorder() *recorder {
 	}
 	s.recorders = append(s.recorders, r)
 	return r
-}
-
-// Delay before a failed connection is tried again, doubled each time.
-const (
-	firstBackoff = 10 * time.Millisecond
-	lastBackoff  = 500 * time.Millisecond
-)
-
-func backoff(tries int) time.Duration {
-	return min(lastBackoff, firstBackoff<<min(tries, 10))
 }
 
 type tally struct {

@@ -99,7 +99,7 @@ func (f *Floor) loop() error {
 		var err error
 		if f.Tick == nil {
 			n, err = unix.EpollWait(f.ep, events, -1) // no timer to set
-		} else if n, err = f.wait(events, due); !time.Now().Before(due) {
+		} else if n, err = Wait(f.ep, events, time.Until(due)); !time.Now().Before(due) {
 			f.Tick()
 			for now := time.Now(); !due.After(now); {
 				due = due.Add(f.Every)
@@ -128,14 +128,6 @@ func (f *Floor) loop() error {
 		}
 		f.ended = f.ended[:0]
 	}
-}
-
-func (f *Floor) wait(events []unix.EpollEvent, due time.Time) (int, error) {
-	n, errno := Wait(f.ep, events, time.Until(due))
-	if errno != 0 {
-		return 0, errno
-	}
-	return n, nil
 }
 
 func (f *Floor) accept() error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"syscall"
 	"time"
@@ -63,7 +64,7 @@ func Poll(ep int, events []unix.EpollEvent) (int, unix.Errno) {
 // Wait waits for events for at most so long, exact to the machine's timers
 // (epoll_pwait2(2), Linux 5.11; before that it waits for whole milliseconds, at
 // least one). One that is interrupted finds none.
-func Wait(ep int, events []unix.EpollEvent, longest time.Duration) (int, unix.Errno) {
+func Wait(ep int, events []unix.EpollEvent, longest time.Duration) (int, error) {
 	longest = max(0, longest)
 	// __kernel_timespec, which has 64 bits on every machine.
 	span := [2]int64{int64(longest / time.Second), int64(longest % time.Second)}
@@ -71,10 +72,10 @@ func Wait(ep int, events []unix.EpollEvent, longest time.Duration) (int, unix.Er
 	if errno == unix.ENOSYS {
 		n, _, errno = unix.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(ep), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(max(1, longest.Milliseconds())), 0, 0)
 	}
-	if errno == unix.EINTR {
-		return 0, 0
+	if errno != 0 && errno != unix.EINTR {
+		return 0, os.NewSyscallError("epoll_pwait2", errno)
 	}
-	return int(n), errno
+	return max(0, int(n)), nil
 }
 
 // Descriptor is that of a connection, which keeps it.
@@ -88,6 +89,15 @@ func Descriptor(conn net.Conn) (fd int, err error) {
 		err = raw.Control(func(n uintptr) { fd = int(n) })
 	}
 	return fd, err
+}
+
+// Address reads an IPv4 address with a port.
+func Address(text string) (*unix.SockaddrInet4, error) {
+	addr, err := netip.ParseAddrPort(text)
+	if err != nil || !addr.Addr().Is4() {
+		return nil, fmt.Errorf("rawio: %.60q is no IPv4 address with a port", text)
+	}
+	return &unix.SockaddrInet4{Port: int(addr.Port()), Addr: addr.Addr().As4()}, nil
 }
 
 // Connect returns a socket that is connected to an address, which set may prepare

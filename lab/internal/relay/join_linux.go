@@ -2,7 +2,6 @@ package relay
 
 import (
 	"fmt"
-	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -10,20 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sluice-go/sluice/lab/internal/proc"
+	"github.com/sluice-go/sluice/lab/internal/rawio"
 )
-
-func address(s string) (*unix.SockaddrInet4, error) {
-	addr, err := netip.ParseAddrPort(s)
-	if err != nil || !addr.Addr().Is4() {
-		return nil, fmt.Errorf("relay: %.60q is no IPv4 address with a port", s)
-	}
-	return &unix.SockaddrInet4{Port: int(addr.Port()), Addr: addr.Addr().As4()}, nil
-}
 
 // publish connects the publishers, waits until the server has admitted them, and sends
 // what stands before the media.
 func (l *load) publish(clip *Clip) error {
-	to, err := address(l.work.Publish)
+	to, err := rawio.Address(l.work.Publish)
 	if err != nil {
 		return err
 	}
@@ -71,7 +63,7 @@ func (l *load) stream(n int) string {
 func (l *load) join() error {
 	var to []*unix.SockaddrInet4
 	for text := range strings.SplitSeq(l.work.View, ",") {
-		one, err := address(text)
+		one, err := rawio.Address(text)
 		if err != nil {
 			return err
 		}
@@ -151,7 +143,7 @@ func (l *load) window(start time.Duration) error {
 	if l.work.Joins == 0 {
 		return l.pass(start + l.work.Window)
 	}
-	to, err := address(l.work.View)
+	to, err := rawio.Address(l.work.View)
 	if err != nil {
 		return err
 	}

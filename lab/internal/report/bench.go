@@ -204,9 +204,7 @@ func ordered(metrics, first, last []string) {
 }
 
 func metricLabel(metric, op string) string {
-	if op == "" {
-		op = "op"
-	}
+	op = cmp.Or(op, "op")
 	switch metric {
 	case lab.NsPerOp:
 		return "time/" + op

@@ -319,14 +319,12 @@ func (c *Comparison) judge() {
 		}
 		verdict := stats.Same
 		switch {
-		case ch.window:
-			if ch.outlier {
-				verdict = worseOf(ch.More)
-			}
+		case ch.window && !ch.outlier:
+		case ch.window && ch.More:
+			verdict = stats.Less
+		case ch.window, ch.Floor > 0 && ch.New >= ch.Floor && ch.New >= floorTimes*ch.Old:
+			verdict = stats.More
 		case ch.Floor > 0:
-			if ch.New >= ch.Floor && ch.New >= floorTimes*ch.Old {
-				verdict = stats.More
-			}
 		case len(ch.earlier) == 1 && len(ch.later) == 1:
 			verdict = single(ch.Old, ch.New, 2*least)
 		default:
@@ -391,13 +389,6 @@ func (f Family) scatter(logs []float64) float64 {
 		return 0
 	}
 	return math.Expm1(times * (1 + math.Log(float64(len(logs)))/2) * stats.Median(logs))
-}
-
-func worseOf(more bool) stats.Verdict {
-	if more {
-		return stats.Less
-	}
-	return stats.More
 }
 
 func single(before, after, least float64) stats.Verdict {

@@ -37,16 +37,14 @@ type File struct {
 	Scenarios  []measure.Outcome `json:"scenarios"`
 }
 
-type saved struct {
-	*File
-	Summaries []Summary `json:"summaries"`
-}
-
 // Save writes the file as JSON, with the summaries beside the raw values.
 func (f *File) Save(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", " ")
-	return encoder.Encode(saved{f, f.Summaries()})
+	return encoder.Encode(struct {
+		*File
+		Summaries []Summary `json:"summaries"`
+	}{f, f.Summaries()})
 }
 
 func (f *File) check() error {

@@ -146,13 +146,16 @@ func loadGroup(r *load.Result) Group {
 		}
 		last = s.At
 	}
-	crowded := 0.0
+	crowded, least := 0.0, 0.0
+	if r.Plan.Rate > 0 {
+		least = 0.03 // an open loop sends at the planned rate
+	}
 	if q := r.Generator.Queued; q != nil && r.Measured > 0 {
 		crowded = q.Seconds() / r.Measured.Seconds()
 	}
 	g.Samples = append(g.Samples,
 		Sample{Figure: "throughput", Unit: "B/s", Values: rate, More: true, Role: Shown},
-		Sample{Figure: "requests", Unit: "req/s", Values: requests, More: true, Role: Judged, Windows: true, Least: leastRate(&r.Plan), Crowded: crowded})
+		Sample{Figure: "requests", Unit: "req/s", Values: requests, More: true, Role: Judged, Windows: true, Least: least, Crowded: crowded})
 	if d := r.Latency; d != nil && d.Count > 0 {
 		for _, q := range []struct {
 			figure, unit string
@@ -184,20 +187,11 @@ func loadGroup(r *load.Result) Group {
 	return g
 }
 
-const leastLatency = 0.6
-
-const leastFailed = 0.001
-
-const failedUnit = "failed-%"
-
-// leastRate is how much a load's rate must differ to count: little in an open loop,
-// which sends at the planned rate.
-func leastRate(p *load.Plan) float64 {
-	if p.Rate > 0 {
-		return 0.03
-	}
-	return 0
-}
+const (
+	leastLatency = 0.6
+	leastFailed  = 0.001
+	failedUnit   = "failed-%"
+)
 
 func loadName(p *load.Plan) string {
 	model := "closed"

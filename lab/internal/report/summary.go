@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -122,10 +123,7 @@ var resolution = map[string]float64{
 }
 
 func judge(o *measure.Outcome, t lab.Target) TargetResult {
-	metric := t.Metric
-	if metric == "" {
-		metric = o.Metric
-	}
+	metric := cmp.Or(t.Metric, o.Metric)
 	if t.Against == "" {
 		t.Metric = metric // whose unit the value has
 	}
@@ -290,21 +288,15 @@ func asked(o *measure.Outcome, t *TargetResult) string {
 	bound, below := bound(t.Target)
 	text := units.Ratio(bound)
 	if t.Against == "" {
-		if text = units.Figure(bound, figureOf(o, t)); text == units.Number(bound) {
-			text += " " + metricLabel(figureOf(o, t), o.Op)
+		metric := cmp.Or(t.Metric, o.Metric)
+		if text = units.Figure(bound, metric); text == units.Number(bound) {
+			text += " " + metricLabel(metric, o.Op)
 		}
 	}
 	if below {
 		return "≤ " + text
 	}
 	return "≥ " + text
-}
-
-func figureOf(o *measure.Outcome, t *TargetResult) string {
-	if t.Metric != "" {
-		return t.Metric
-	}
-	return o.Metric
 }
 
 func firstTarget(s *Summary) *TargetResult {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/echobench"
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/proc"
 	"github.com/sluice-go/sluice/lab/internal/relay"
@@ -73,7 +74,7 @@ const (
 // machines of their own, does not disturb it.
 func clusterServer(edges, what int, flags ...string) relayServer {
 	return func(env lab.Env, form string) (relayStarted, error) {
-		cpus, err := processors()
+		cpus, err := echobench.Processors()
 		if err != nil {
 			return relayStarted{}, err
 		}
@@ -89,7 +90,7 @@ func clusterServer(edges, what int, flags ...string) relayServer {
 			}
 			start := func() (relayStarted, error) { return startSluice(env, form, args...) }
 			if what == atOrigin || what == ofOrigin || what == ofPulls {
-				return onProcessor(cpus[1], start)
+				return echobench.OnProcessor(cpus[1], start)
 			}
 			return start()
 		})
@@ -113,7 +114,7 @@ func clusterServer(edges, what int, flags ...string) relayServer {
 
 func idleServer(name, about string, s relayServer) lab.Variant {
 	return lab.Variant{Name: name, About: about, Open: func(env lab.Env) (lab.Runner, error) {
-		cpus, err := processors()
+		cpus, err := echobench.Processors()
 		r := &relayRunner{env: env, server: s, cpus: cpus}
 		return runner{run: func(int) (lab.Sample, error) { return r.idle() }}, err
 	}}

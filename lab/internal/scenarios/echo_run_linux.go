@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/netip"
 	"os"
 	"strconv"
 	"time"
@@ -124,7 +123,7 @@ type idleWork struct {
 func newIdle(env lab.Env, server string, w idleWork) (lab.Runner, error) {
 	s, err := echobench.Lookup(server)
 	if err == nil {
-		_, _, err = echobench.Processors()
+		_, err = echobench.Processors()
 	}
 	if err = errors.Join(err, s.Supported()); err != nil {
 		return nil, err
@@ -221,20 +220,17 @@ func newEchoPair(env lab.Env, name string, size int) (*echoPair, error) {
 	if err != nil {
 		return nil, err
 	}
-	serverCPU, clientCPU, err := echobench.Processors()
+	cpus, err := echobench.Processors()
 	if err = errors.Join(err, s.Supported()); err != nil {
 		return nil, err
 	}
 	p := &echoPair{}
-	var addr netip.AddrPort
-	if p.server, err = onProcessor(serverCPU, func() (*child.Process, error) { return echoServer.start(env.Self, echoServerWork{name, size}) }); err == nil {
-		var line string
-		if line, err = lineOf(p.server); err == nil {
-			addr, err = netip.ParseAddrPort(line)
-		}
+	var addr string
+	if p.server, err = echobench.OnProcessor(cpus[0], func() (*child.Process, error) { return echoServer.start(env.Self, echoServerWork{name, size}) }); err == nil {
+		addr, err = lineOf(p.server)
 	}
 	if err == nil {
-		p.client, err = onProcessor(clientCPU, func() (*child.Process, error) {
+		p.client, err = echobench.OnProcessor(cpus[1], func() (*child.Process, error) {
 			return echoClient.start(env.Self, echoClientWork{addr, size, env.Seed, s.TLS})
 		})
 	}
@@ -242,14 +238,6 @@ func newEchoPair(env lab.Env, name string, size int) (*echoPair, error) {
 		return nil, p.closed(err)
 	}
 	return p, nil
-}
-
-func onProcessor[T any](cpu int, start func() (T, error)) (v T, err error) {
-	err = echobench.OnProcessor(cpu, func() (err error) {
-		v, err = start()
-		return err
-	})
-	return v, err
 }
 
 func (p *echoPair) closed(err error) error {
@@ -329,7 +317,7 @@ var echoServer = registerChild("echo-server", func(w echoServerWork) error {
 })
 
 type echoClientWork struct {
-	Addr netip.AddrPort
+	Addr string
 	Size int
 	Seed uint64
 	TLS  bool

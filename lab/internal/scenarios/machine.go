@@ -37,15 +37,12 @@ func machineScenario(name, title, op string, ops int, variants ...lab.Variant) l
 	return lab.Scenario{Name: "machine/" + name, Title: title, Op: op, Metric: lab.NsPerOp, Baseline: variants[0].Name, Ops: ops, Variants: variants}
 }
 
-func machineVariant(name, about string, open func() (run func(ops int) (lab.Sample, error), close func() error, err error)) lab.Variant {
-	return lab.Variant{Name: name, About: about, Open: func(lab.Env) (lab.Runner, error) {
-		run, end, err := open()
-		return runner{run, end}, err
-	}}
+func machineVariant(name, about string, open func() (lab.Runner, error)) lab.Variant {
+	return lab.Variant{Name: name, About: about, Open: func(lab.Env) (lab.Runner, error) { return open() }}
 }
 
 func counters(name, about string, apart int) lab.Variant {
-	return machineVariant(name, about, func() (func(int) (lab.Sample, error), func() error, error) {
+	return machineVariant(name, about, func() (lab.Runner, error) {
 		words, step := make([]atomic.Uint64, 4096/8), apart/8 // an array of this size starts on a line of its own
 		c := newWorkerPool(2, func(i, n int) error {
 			word := &words[i*step]
@@ -54,39 +51,39 @@ func counters(name, about string, apart int) lab.Variant {
 			}
 			return nil
 		})
-		return func(ops int) (lab.Sample, error) {
+		return runner{func(ops int) (lab.Sample, error) {
 			before := words[0].Load() + words[step].Load()
 			err := c.run(ops)
 			return lab.Sample{Check: words[0].Load() + words[step].Load() - before}, err
-		}, c.stop, nil
+		}, c.stop}, nil
 	})
 }
 
 func wordAt(name, about string, at int) lab.Variant {
-	return machineVariant(name, about, func() (func(int) (lab.Sample, error), func() error, error) {
+	return machineVariant(name, about, func() (lab.Runner, error) {
 		const page = 4096
 		b := make([]byte, 3*page)
 		from := at + (page-int(reflect.ValueOf(b).Pointer()%page))%page
 		word := b[from : from+8]
-		return func(ops int) (lab.Sample, error) {
+		return runner{run: func(ops int) (lab.Sample, error) {
 			before := binary.LittleEndian.Uint64(word)
 			for range ops {
 				binary.LittleEndian.PutUint64(word, binary.LittleEndian.Uint64(word)+1)
 			}
 			return lab.Sample{Check: binary.LittleEndian.Uint64(word) - before}, nil
-		}, nil, nil
+		}}, nil
 	})
 }
 
 // pass reads all words once, each so many words behind the last: equal work, and a sum
 // that does not depend on the order.
 func pass(name, about string, stride int) lab.Variant {
-	return machineVariant(name, about, func() (func(int) (lab.Sample, error), func() error, error) {
+	return machineVariant(name, about, func() (lab.Runner, error) {
 		words := make([]uint64, 32<<20/8)
 		for i := range words {
 			words[i] = uint64(i)
 		}
-		return func(ops int) (out lab.Sample, err error) {
+		return runner{run: func(ops int) (out lab.Sample, err error) {
 			for range ops {
 				for from := range stride {
 					for i := from; i < len(words); i += stride {
@@ -96,6 +93,6 @@ func pass(name, about string, stride int) lab.Variant {
 			}
 			out.Bytes = int64(ops) * int64(len(words)) * 8
 			return out, nil
-		}, nil, nil
+		}}, nil
 	})
 }

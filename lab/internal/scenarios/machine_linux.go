@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
 
 	"golang.org/x/sys/unix"
 
@@ -57,15 +56,15 @@ var _ = register(181, func() []lab.Scenario {
 // call makes a variant of a call on an epoll with one end of a connection, which is
 // ready to be written to, and on both ends.
 func call(name, about string, do func(ep, near, far int) error) lab.Variant {
-	return machineVariant(name, about, func() (func(int) (lab.Sample, error), func() error, error) {
+	return machineVariant(name, about, func() (lab.Runner, error) {
 		l, err := listenLocal()
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		defer l.Close()
 		here, there, err := connected(l)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 		end := func() error { return errors.Join(unix.Close(ep), here.Close(), there.Close()) }
@@ -78,55 +77,47 @@ func call(name, about string, do func(ep, near, far int) error) lab.Variant {
 			err = unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, fds[0], &unix.EpollEvent{Events: unix.EPOLLOUT, Fd: int32(fds[0])})
 		}
 		if err != nil {
-			return nil, nil, errors.Join(os.NewSyscallError("epoll", err), end())
+			return nil, errors.Join(os.NewSyscallError("epoll", err), end())
 		}
-		return func(ops int) (lab.Sample, error) {
+		return runner{func(ops int) (lab.Sample, error) {
 			for range ops {
 				if err := do(ep, fds[0], fds[1]); err != nil {
 					return lab.Sample{}, err
 				}
 			}
 			return lab.Sample{Check: uint64(ops)}, nil
-		}, end, nil
+		}, end}, nil
 	})
 }
 
-func wakeUps() (func(int) (lab.Sample, error), func() error, error) {
-	here, there, err := echobench.Processors()
+func wakeUps() (lab.Runner, error) {
+	cpus, err := echobench.Processors()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var bells [2]int
 	for i := range bells {
 		if bells[i], err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
-			return nil, nil, os.NewSyscallError("eventfd", err)
+			return nil, os.NewSyscallError("eventfd", err)
 		}
 	}
 	var one [8]byte
 	binary.NativeEndian.PutUint64(one[:], 1)
 	c := newWorkerPool(2, func(i, n int) error {
-		return echobench.OnProcessor([2]int{here, there}[i], func() error {
-			runtime.LockOSThread()
-			defer runtime.UnlockOSThread()
-			var got [8]byte
-			for k := range 2 * n {
-				var err error
+		_, err := echobench.OnProcessor(cpus[i], func() (got [8]byte, err error) {
+			for k := 0; k < 2*n && err == nil; k++ {
 				if k%2 == i {
 					_, err = unix.Write(bells[1-i], one[:])
 				} else {
 					_, err = unix.Read(bells[i], got[:])
 				}
-				if err != nil {
-					return os.NewSyscallError("eventfd", err)
-				}
 			}
-			return nil
+			return got, os.NewSyscallError("eventfd", err)
 		})
+		return err
 	})
-	return func(ops int) (lab.Sample, error) {
-			c.begin(ops)
-			return lab.Sample{Check: uint64(ops)}, c.wait()
-		}, func() error {
-			return errors.Join(c.stop(), unix.Close(bells[0]), unix.Close(bells[1]))
-		}, nil
+	return runner{func(ops int) (lab.Sample, error) {
+		c.begin(ops)
+		return lab.Sample{Check: uint64(ops)}, c.wait()
+	}, func() error { return errors.Join(c.stop(), unix.Close(bells[0]), unix.Close(bells[1])) }}, nil
 }

@@ -52,18 +52,15 @@ type holders struct {
 // newHolders has hold take and let go a reference to the frame of a goroutine,
 // n times, and return the bytes that it had.
 func newHolders(hold func(i, n int) uint64, end func()) (lab.Runner, error) {
-	var cpus [2]int
-	var err error
-	if cpus[0], cpus[1], err = echobench.Processors(); err != nil {
+	cpus, err := echobench.Processors()
+	if err != nil {
 		end()
 		return nil, err
 	}
 	h := &holders{}
-	h.pool = newWorkerPool(len(h.parts), func(i, n int) error {
-		return echobench.OnProcessor(cpus[i], func() error {
-			h.work(i, n, hold)
-			return nil
-		})
+	h.pool = newWorkerPool(len(h.parts), func(i, n int) (err error) {
+		h.parts[i].sum, err = echobench.OnProcessor(cpus[i], func() (uint64, error) { return h.work(i, n, hold), nil })
+		return err
 	})
 	return runner{h.run, func() error {
 		h.pool.stop()
@@ -74,12 +71,12 @@ func newHolders(hold func(i, n int) uint64, end func()) (lab.Runner, error) {
 
 // work does n pairs in parts, and notes what a pair took in each part during
 // which the other goroutine went on as well.
-func (h *holders) work(i, n int, hold func(i, n int) uint64) {
+func (h *holders) work(i, n int, hold func(i, n int) uint64) (sum uint64) {
 	p, other := &h.parts[i], &h.parts[1-i].done
-	for p.sum = 0; n > 0; {
+	for n > 0 {
 		k := min(n, pairsAtOnce)
 		before, began := other.Load(), time.Now()
-		p.sum += hold(i, k)
+		sum += hold(i, k)
 		took := time.Since(began)
 		p.done.Add(1)
 		// One that was interrupted sees the other far ahead.
@@ -88,6 +85,7 @@ func (h *holders) work(i, n int, hold func(i, n int) uint64) {
 		}
 		n -= k
 	}
+	return sum
 }
 
 func (h *holders) run(ops int) (lab.Sample, error) {

@@ -82,20 +82,13 @@ func (w relayWork) file() ([]byte, error) {
 	return relayClip()
 }
 
-// processors are that of the server and that of the load, as this process had them before a
-// thread of it was bound to one.
-var processors = sync.OnceValues(func() (p [2]int, err error) {
-	p[0], p[1], err = echobench.Processors()
-	return p, err
-})
-
 // open makes sure that the server is here. Each round starts it again: a server that
 // waited with all viewers connected while other variants ran would have dropped
 // some of them.
 func (w relayWork) open(env lab.Env, s relayServer) (lab.Runner, error) {
 	r := &relayRunner{env: env, work: w.pace(env), server: s}
 	var err error
-	if r.cpus, err = processors(); err != nil {
+	if r.cpus, err = echobench.Processors(); err != nil {
 		return nil, err
 	}
 	file, err := w.file()
@@ -130,11 +123,11 @@ type relayRunner struct {
 	env    lab.Env
 	work   relayWork
 	server relayServer
-	cpus   [2]int // of processors
+	cpus   [2]int // of the server and of the load
 }
 
 func (r *relayRunner) start() (relayStarted, error) {
-	return onProcessor(r.cpus[0], func() (relayStarted, error) { return r.server(r.env, r.work.Form) })
+	return echobench.OnProcessor(r.cpus[0], func() (relayStarted, error) { return r.server(r.env, r.work.Form) })
 }
 
 func (r *relayRunner) round() (map[string]float64, error) {
@@ -146,7 +139,7 @@ func (r *relayRunner) round() (map[string]float64, error) {
 	w := relay.Work(r.work)
 	w.Publish, w.View, w.Form, w.Waits, w.Server = server.publish, server.view, server.form, server.waits, server.PID()
 	w.App, w.Stream = "live", "bench"
-	load, err := onProcessor(r.cpus[1], func() (*child.Process, error) { return relayLoad.start(r.env.Self, w) })
+	load, err := echobench.OnProcessor(r.cpus[1], func() (*child.Process, error) { return relayLoad.start(r.env.Self, w) })
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package sink
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -114,8 +113,7 @@ func (s *Server) accept(ctx context.Context, l net.Listener) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		var t interface{ Temporary() bool }
-		if !errors.As(err, &t) || !t.Temporary() {
+		if !temporary(err) {
 			return err
 		}
 		s.settings.OnError(err)

@@ -88,6 +88,9 @@ func Exact(n int64) string {
 	return strconv.FormatInt(n, 10) + " B"
 }
 
+// Short is Exact as flags have it: "64KiB", and "100" of bytes.
+func Short(n int64) string { return strings.ReplaceAll(strings.TrimSuffix(Exact(n), " B"), " ", "") }
+
 // ParseBytes reads a number of bytes, with KiB, MiB or GiB, or K, M or G for short.
 func ParseBytes(text string) (int64, error) {
 	number, of := text, int64(1)

@@ -127,9 +127,16 @@ func builtBy(ctx context.Context, pid int) int {
 		if at := slices.IndexFunc(list, func(n int) bool { path := goInfo(n).Path; return path != "" && !strings.HasPrefix(path, "cmd/") }); at >= 0 {
 			return list[at]
 		}
-		time.Sleep(5 * time.Millisecond)
+		pause(ctx, 5*time.Millisecond)
 	}
 	return pid
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
 }
 
 func isGoRun(pid int) bool {
@@ -154,10 +161,7 @@ func leaderOf(ctx context.Context, pid int) int {
 		return at
 	}
 	before := used()
-	select {
-	case <-time.After(leadIn):
-	case <-ctx.Done():
-	}
+	pause(ctx, leadIn)
 	after := used()
 	works := func(n int) time.Duration { return after[n] - before[n] }
 	most := slices.MaxFunc(list, func(a, b int) int { return cmp.Compare(works(a), works(b)) })

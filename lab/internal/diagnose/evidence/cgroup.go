@@ -135,10 +135,7 @@ func quotaOf(ctx context.Context, pid int, d time.Duration) (*Quota, error) {
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
+	pause(ctx, d)
 	after, err := groups.read()
 	if err != nil {
 		return nil, err

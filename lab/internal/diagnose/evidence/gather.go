@@ -175,13 +175,15 @@ func (g *gatherer) tool(ctx context.Context, name string, pid, leader int) (note
 		if g.server == nil {
 			return "", missing("needs net/http/pprof in the program, and its address (--url)")
 		}
-		p, err := g.server.profile(ctx, map[string]string{ToolCPU: "profile", ToolAllocs: "allocs"}[name], g.each)
-		if err == nil {
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			_, err = e.takePprof(p, false)
-		}
-		return "", err
+		return "", g.server.get(ctx, map[string]string{ToolCPU: "profile", ToolAllocs: "allocs"}[name], g.each, func(body io.Reader) error {
+			p, err := readPprof(body)
+			if err == nil {
+				g.mu.Lock()
+				defer g.mu.Unlock()
+				_, err = e.takePprof(p, false)
+			}
+			return err
+		})
 	case ToolTrace:
 		switch {
 		case e.Waits != nil:
@@ -229,10 +231,7 @@ func (g *gatherer) usage(ctx context.Context, pid int) (note string, err error) 
 	}
 	others := proc.ReadOthers()
 	began := time.Now()
-	select {
-	case <-time.After(g.each):
-	case <-ctx.Done():
-	}
+	pause(ctx, g.each)
 	after, err := proc.Read(pid)
 	if err != nil {
 		return "", missing("the process ended meanwhile")

@@ -141,13 +141,8 @@ const answerIn = 20 * time.Second
 
 const unixPrefix = "unix:"
 
-// CheckURL returns an error for an address that Gather cannot take. It sends no request.
-func CheckURL(address string) error {
-	_, err := pprofURL(address)
-	return err
-}
-
-func pprofURL(address string) (*url.URL, error) {
+// ParseURL reads the address of a server that Gather looks at. It sends no request.
+func ParseURL(address string) (*url.URL, error) {
 	text := address
 	if strings.HasPrefix(text, unixPrefix) {
 		text = "http://unix"
@@ -176,7 +171,7 @@ type server struct {
 }
 
 func newServer(address string) (*server, error) {
-	u, err := pprofURL(address)
+	u, err := ParseURL(address)
 	if err != nil {
 		return nil, err
 	}
@@ -189,14 +184,6 @@ func newServer(address string) (*server, error) {
 		}
 	}
 	return &server{http.Client{Transport: transport}, u}, nil
-}
-
-func (s *server) profile(ctx context.Context, name string, d time.Duration) (p *profile.Profile, err error) {
-	err = s.get(ctx, name, d, func(body io.Reader) error {
-		p, err = readPprof(body)
-		return err
-	})
-	return p, err
 }
 
 // get asks for a profile over a time, in whole seconds, and hands the body to read.

@@ -74,12 +74,11 @@ type repeats struct {
 	descriptors map[string]*descriptor
 	dialled     map[string]int64
 	opened      map[file]int64
-	sum         struct{ replies, delayed, requests, opens int64 }
-	waited      time.Duration
+	out         *Calls
 }
 
-func newRepeats(prompt map[string]bool) repeats {
-	r := repeats{descriptors: make(map[string]*descriptor), dialled: make(map[string]int64), opened: make(map[file]int64)}
+func newRepeats(out *Calls, prompt map[string]bool) repeats {
+	r := repeats{out: out, descriptors: make(map[string]*descriptor), dialled: make(map[string]int64), opened: make(map[file]int64)}
 	for number, is := range prompt {
 		r.of(number).prompt = is
 	}
@@ -135,7 +134,7 @@ func (r *repeats) call(name, args, result, after string, moved int64, began, end
 		path := strings.Trim(texts.FindString(args), `"`)
 		// A name within a directory that is open may be one in any.
 		if near := strings.HasPrefix(path, "/") || strings.HasPrefix(number, `"`) || number == "AT_FDCWD"; near && moved >= 0 && !strings.Contains(path, ".so") {
-			r.sum.opens++
+			r.out.Opens++
 			count(r.opened, file{r.process, strings.Clone(path)})
 		}
 	default:
@@ -148,7 +147,7 @@ func (r *repeats) call(name, args, result, after string, moved int64, began, end
 func (r *repeats) move(d *descriptor, way string, moved int64, began, ended float64) {
 	if way == "w" {
 		if d.connected {
-			r.sum.requests++
+			r.out.Requests++
 		}
 		if d.writes == 0 {
 			d.first = began
@@ -157,24 +156,23 @@ func (r *repeats) move(d *descriptor, way string, moved int64, began, ended floa
 		return
 	}
 	if d.writes > 0 {
-		r.sum.replies++
+		r.out.Replies++
 		if waited := d.held(ended); waited > 0 && !d.prompt {
-			r.sum.delayed++
-			r.waited += waited
+			r.out.Delayed++
+			r.out.DelayedTime += waited
 		}
 	}
 	d.dialogue = dialogue{}
 }
 
-func (r *repeats) into(c *Calls) {
-	c.Replies, c.Delayed, c.DelayedTime = r.sum.replies, r.sum.delayed, r.waited
-	c.Dialled, c.Requests = most(r.dialled), r.sum.requests
+// finish says what was repeated most.
+func (r *repeats) finish() {
 	paths := map[string]int64{}
 	for f, n := range r.opened {
 		paths[f.path] = max(paths[f.path], n)
-		c.Reopened += n - 1
+		r.out.Reopened += n - 1
 	}
-	c.Opened, c.Opens = most(paths), r.sum.opens
+	r.out.Dialled, r.out.Opened = most(r.dialled), most(paths)
 }
 
 func most(names map[string]int64) (top Repeated) {

@@ -144,20 +144,13 @@ var systemFunction = regexp.MustCompile(`^(_start|_init|_fini|__|\[unknown\]|std
 // packageOf returns the path of a Go function's package: up to the first dot
 // behind the last slash. In a symbol, dots of the last element of a path are written %2e.
 func packageOf(fn string) string {
-	slash := strings.LastIndexByte(beforeTypes(fn), '/') + 1
+	path, _, _ := strings.Cut(fn, "[") // type arguments have paths of their own
+	slash := strings.LastIndexByte(path, '/') + 1
 	dot := strings.IndexByte(fn[slash:], '.')
 	if dot < 0 {
 		return ""
 	}
 	return fn[:slash+dot]
-}
-
-// beforeTypes cuts type arguments off, which have paths of their own.
-func beforeTypes(fn string) string {
-	if i := strings.IndexByte(fn, '['); i > 0 {
-		return fn[:i]
-	}
-	return fn
 }
 
 func ownFuncs(frames []Frame) []string {

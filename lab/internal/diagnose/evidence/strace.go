@@ -25,15 +25,13 @@ const (
 type straceReader struct {
 	calls      map[string]*callTally
 	unfinished map[string]begun // by the thread's number
-	total      int64
-	lines      int64 // with some call in it
-	foreign    int64 // without
+	lines      int64            // with some call in it
+	foreign    int64            // without
 	goProgram  bool
 	eventfds   map[int]bool
 	threads    map[string]*threadTally
 	processes  map[string]string // by the thread's number: see processesOf
-	woken      int64
-	noFiles    int64
+	out        *Calls
 	repeats    repeats
 	first      float64
 	last       float64
@@ -63,7 +61,8 @@ type callTally struct {
 // descriptors with which its poller is woken, and prompt those on which no write is held back. processes is
 // what processesOf returns.
 func readStrace(r io.Reader, goProgram bool, eventfds map[int]bool, prompt map[string]bool, processes map[string]string) (*Calls, error) {
-	s := &straceReader{goProgram: goProgram, eventfds: eventfds, processes: map[string]string{}, calls: make(map[string]*callTally), unfinished: make(map[string]begun), threads: make(map[string]*threadTally), repeats: newRepeats(prompt)}
+	out := &Calls{ByName: []Call{}}
+	s := &straceReader{out: out, goProgram: goProgram, eventfds: eventfds, processes: map[string]string{}, calls: make(map[string]*callTally), unfinished: make(map[string]begun), threads: make(map[string]*threadTally), repeats: newRepeats(out, prompt)}
 	maps.Copy(s.processes, processes)
 	_, err := eachLine(r, "strace", maxStrace, s.line)
 	if err == nil && s.lines == 0 && s.foreign > 0 {
@@ -179,7 +178,7 @@ func (s *straceReader) call(thread, name, args, result, after, seconds string) {
 		c = &callTally{Call: Call{Name: name}, sizes: make(map[int64]int64), asked: make(map[int64]int64)}
 		s.calls[name] = c
 	}
-	s.total++
+	s.out.Total++
 	c.Count++
 	if took, err := strconv.ParseFloat(seconds, 64); err == nil && took < 1e6 {
 		c.Time += time.Duration(took * float64(time.Second))
@@ -201,16 +200,23 @@ func (s *straceReader) call(thread, name, args, result, after, seconds string) {
 	case moved < 0:
 		c.Errors++
 		if strings.Contains(after, "EMFILE") {
-			s.noFiles++
+			s.out.NoFiles++
 		}
 	}
 	asked := askedOf(name, args)
 	switch {
 	case asked >= 0:
-		c.moved(moved, asked, moved == asked && !s.scattered(name, args, moved))
-		s.follows(c, name, args, moved)
+		number, _, _ := strings.Cut(args, ",")
+		d := s.repeats.of(number)
+		c.moved(moved, asked, moved == asked && !d.scattered(name, args, moved))
+		if way := direction(name); moved > 0 {
+			if moved < 512 && d.way == way {
+				c.Again++
+			}
+			d.way = way
+		}
 	case moved == 0 && name == "futex" && strings.Contains(args, "FUTEX_WAIT") && !isLock(args):
-		s.woken++
+		s.out.Woken++
 	case moved == 0 && (name == "sched_yield" && !s.goProgram || asksOnly(name, args, s.goProgram)):
 		c.Empty++
 	}
@@ -275,28 +281,14 @@ func direction(name string) string {
 	return "w"
 }
 
-func (s *straceReader) follows(c *callTally, name, args string, result int64) {
-	if result <= 0 {
-		return
-	}
-	number, _, _ := strings.Cut(args, ",")
-	d, way := s.repeats.of(number), direction(name)
-	if result < 512 && d.way == way {
-		c.Again++
-	}
-	d.way = way
-}
-
 // scattered reports whether a read does not begin where the one before on its file ended, so that no larger
 // buffer would join them: those of pages of a database.
-func (s *straceReader) scattered(name, args string, result int64) bool {
+func (d *descriptor) scattered(name, args string, result int64) bool {
 	text, ok := argument(args, 3)
 	at, err := strconv.ParseInt(text, 0, 64)
 	if name != "pread64" || !ok || err != nil {
 		return false
 	}
-	number, _, _ := strings.Cut(args, ",")
-	d := s.repeats.of(number)
 	end := d.end
 	d.end = plus(at, result)
 	return at != end
@@ -321,7 +313,7 @@ func (s *straceReader) sum() *Calls {
 			s.waited(thread, "futex", call.text, "", time.Duration(took*float64(time.Second)))
 		}
 	}
-	out := &Calls{Total: s.total, Woken: s.woken, NoFiles: s.noFiles, ByName: []Call{}}
+	out := s.out
 	if d := s.last - s.first; d > 0 && d < 1e6 {
 		out.Took = time.Duration(d * float64(time.Second))
 	}
@@ -336,7 +328,7 @@ func (s *straceReader) sum() *Calls {
 			out.ParkedIO += t.io
 		}
 	}
-	s.repeats.into(out)
+	s.repeats.finish()
 	for _, c := range s.calls {
 		c.Sizes, c.Asked = mostFrequent(c.sizes), mostFrequent(c.asked)
 		out.ByName = append(out.ByName, c.Call)

@@ -43,7 +43,12 @@ func newH2(ctx context.Context, t *Target, limit time.Duration) (*h2, error) {
 	// Bytes that have been compressed stay so: they are counted, not read.
 	h := &h2{target: t, request: r, limit: limit}
 	h.transport.AllowHTTP, h.transport.DisableCompression = true, true
-	h.transport.CountError = h.count
+	h.transport.CountError = func(kind string) {
+		if code, ok := strings.CutPrefix(kind, "recv_goaway_"); ok {
+			code = "GOAWAY with " + code
+			h.leaves.Store(&code)
+		}
+	}
 	h.transport.StrictMaxConcurrentStreams = true // more than the target takes at once wait
 	_, err = h.ready(ctx)
 	return h, err
@@ -109,13 +114,6 @@ func (c *heard) Read(p []byte) (n int, err error) {
 		c.once.Do(func() { c.why = err; close(c.ended) })
 	}
 	return n, err
-}
-
-func (h *h2) count(kind string) {
-	if code, ok := strings.CutPrefix(kind, "recv_goaway_"); ok {
-		code = "GOAWAY with " + code
-		h.leaves.Store(&code)
-	}
 }
 
 // Redials is how often the connection was made again.

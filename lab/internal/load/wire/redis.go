@@ -150,7 +150,11 @@ func (r *redis) Reply(_ *Request, p []byte) (n int, o Outcome, err error) {
 
 // Pushed reads a push message, as of keys that have changed (CLIENT TRACKING).
 func (r *redis) Pushed(p []byte) (n int, err error) {
-	if !r.resp.pushes(p) {
+	begins := p
+	if len(r.resp.line) > 0 {
+		begins = r.resp.line
+	}
+	if !r.resp.push && begins[0] != '>' {
 		return 0, nil
 	}
 	n, _, err = r.resp.read(p)
@@ -166,13 +170,6 @@ type resp struct {
 	saying bool   // the bulk string under way is that error
 	total  int    // payload bytes of the reply
 	push   bool   // it is a push message, which is no reply
-}
-
-func (r *resp) pushes(p []byte) bool {
-	if len(r.line) > 0 {
-		p = r.line
-	}
-	return r.push || p[0] == '>'
 }
 
 const mostBulk = 512 << 20

@@ -287,10 +287,13 @@ func (e *entry) count() (uint64, error) {
 	return uint64(binary.BigEndian.Uint32(e.Data)), nil
 }
 
-func appendSizes(b []byte, sizes []int) []byte {
-	b = binary.BigEndian.AppendUint32(b, uint32(len(sizes)))
-	for _, n := range sizes {
-		b = binary.BigEndian.AppendUint32(b, uint32(n))
+func appendRecords(b []byte, records [][]byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(len(records)))
+	for _, r := range records {
+		b = binary.BigEndian.AppendUint32(b, uint32(len(r)))
+	}
+	for _, r := range records {
+		b = append(b, r...)
 	}
 	return b
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/hashicorp/raft"
@@ -13,11 +12,11 @@ import (
 )
 
 func command(records ...string) []byte {
-	var sizes []int
+	var list [][]byte
 	for _, r := range records {
-		sizes = append(sizes, len(r))
+		list = append(list, []byte(r))
 	}
-	return append(appendSizes(nil, sizes), strings.Join(records, "")...)
+	return appendRecords(nil, list)
 }
 
 func FuzzEntry(f *testing.F) {

@@ -122,7 +122,8 @@ func (n *node) openState(o wal.Options) error {
 }
 
 func (n *node) startRaft(o *Options) error {
-	logger := newRaftLogger(n.ctx, n.logger)
+	logger := hclog.NewInterceptLogger(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Warn})
+	logger.RegisterSink(&raftLog{ctx: n.ctx, to: n.logger, last: make(map[string]time.Time)})
 	if err := n.bootstrap(o.Peers); err != nil {
 		return err
 	}
@@ -295,12 +296,6 @@ type raftLog struct {
 
 	mu   sync.Mutex
 	last map[string]time.Time
-}
-
-func newRaftLogger(ctx context.Context, to *slog.Logger) hclog.Logger {
-	l := hclog.NewInterceptLogger(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Warn})
-	l.RegisterSink(&raftLog{ctx: ctx, to: to, last: make(map[string]time.Time)})
-	return l
 }
 
 // Accept is called by the logger that raft writes to. That there is no leader yet is how

@@ -64,12 +64,6 @@ type Options struct {
 // ErrOptions is matched by what Open returns for options that cannot be.
 var ErrOptions = errors.New("consensus: bad options")
 
-// trioPeers are the nodes of a trio. Their addresses are names: the ports are
-// others each time.
-func trioPeers() []Peer {
-	return []Peer{{"1", "trio-1"}, {"2", "trio-2"}, {"3", "trio-3"}}
-}
-
 func (o *Options) withDefaults() Options {
 	c := *o
 	if c.Log == nil {
@@ -79,7 +73,7 @@ func (o *Options) withDefaults() Options {
 	c.heartbeat, c.leaderWait = cmp.Or(c.heartbeat, time.Second), cmp.Or(c.leaderWait, 5*time.Second)
 	c.batchBytes = cmp.Or(c.batchBytes, 1<<20)
 	if c.Trio {
-		c.Peers = trioPeers()
+		c.Peers = []Peer{{"1", "trio-1"}, {"2", "trio-2"}, {"3", "trio-3"}} // names, as the ports are others each time
 	}
 	return c
 }

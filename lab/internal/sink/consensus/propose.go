@@ -37,7 +37,7 @@ func (p proposer) AppendBatch(records [][]byte) (first uint64, err error) {
 			err = fmt.Errorf("%w: %v", ErrInDoubt, err) // the entries before it are in the log
 		}
 		if err != nil {
-			return 0, cmp.Or(p.failure(), error(passing{err}))
+			return 0, cmp.Or(p.Err(), error(passing{err}))
 		}
 		if next == 0 {
 			first = at
@@ -52,14 +52,7 @@ func (p proposer) propose(records [][]byte, bytes int) (first uint64, err error)
 	if err != nil {
 		return 0, err
 	}
-	sizes := make([]int, len(records))
-	for i, r := range records {
-		sizes[i] = len(r)
-	}
-	data := appendSizes(make([]byte, 0, countLength+sizeLength*len(records)+bytes), sizes)
-	for _, r := range records {
-		data = append(data, r...)
-	}
+	data := appendRecords(make([]byte, 0, countLength+sizeLength*len(records)+bytes), records)
 	return p.wait(n, n.raft.Apply(data, p.options.leaderWait))
 }
 
@@ -75,7 +68,7 @@ func (proposer) Close() error { return nil }
 func (s *Store) leader() (*node, error) {
 	deadline := time.After(s.options.leaderWait)
 	for {
-		if err := s.failure(); err != nil {
+		if err := s.Err(); err != nil {
 			return nil, err
 		}
 		var best, other *node
@@ -153,7 +146,7 @@ waiting:
 	}
 	if out := n.failure(); out != nil {
 		err = errors.Join(out, err)
-		if s.failure() == nil { // the others of a trio go on
+		if s.Err() == nil { // the others of a trio go on
 			err = fmt.Errorf("%w: node %s is out", ErrInDoubt, n.id)
 		}
 		return 0, err

@@ -153,25 +153,22 @@ func (s *Store) end() error {
 	}
 	stopping.Wait()
 	<-drained
-	return s.failure()
+	return s.Err()
 }
 
 // Failed is closed when the store takes nothing any more, for the reason that
 // Err gives: the node is out, or with a trio two of them are.
 func (s *Store) Failed() <-chan struct{} { return s.failed }
 
-// Err is an ErrFailed once the store takes nothing any more, and nil before.
-func (s *Store) Err() error { return s.failure() }
-
 func (s *Store) checkNodes() {
-	if s.opened.Load() && s.failure() != nil {
+	if s.opened.Load() && s.Err() != nil {
 		s.failing.Do(func() { close(s.failed) })
 	}
 }
 
-// failure is why the store takes nothing any more, nil while it does: a majority of
-// what runs here is out.
-func (s *Store) failure() error {
+// Err is an ErrFailed once the store takes nothing any more, since a majority of what runs here is
+// out, and nil before.
+func (s *Store) Err() error {
 	var errs []error
 	for _, n := range s.nodes {
 		if err := n.failure(); err != nil {
