@@ -12,6 +12,7 @@ import (
 // included. A file that comes or goes is a change of this list.
 var unsafeFiles = []string{
 	"bytepool/box.go",
+	"internal/sys/detector_linux_race.go",
 	"internal/sys/epoll_linux.go",
 	"internal/sys/relaxed64.go",
 	"internal/sys/socket_linux.go",

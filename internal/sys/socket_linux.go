@@ -20,9 +20,11 @@ const longCall = 256 << 10
 func Recv(fd int, p []byte) (int, error) {
 	if len(p) > longCall {
 		n, _, errno := unix.Syscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), unix.MSG_DONTWAIT, 0, 0)
+		received(fd, p, n, errno)
 		return result(n, errno)
 	}
 	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), unix.MSG_DONTWAIT, 0, 0)
+	received(fd, p, n, errno)
 	return result(n, errno)
 }
 
@@ -41,6 +43,7 @@ func Read(fd int, p []byte) (int, syscall.Errno) {
 // Send writes to a socket without waiting and without a SIGPIPE; p must not be
 // empty.
 func Send(fd int, p []byte) (int, error) {
+	sends(p)
 	if len(p) > longCall {
 		n, _, errno := unix.Syscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 		return result(n, errno)

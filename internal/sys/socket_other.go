@@ -2,14 +2,13 @@
 
 package sys
 
-import (
-	"syscall"
+import "syscall"
 
-	"golang.org/x/sys/unix"
-)
+// The race detector knows the calls of package syscall that package net makes, and those of
+// golang.org/x/sys/unix only among themselves.
 
 // Recv reads from a socket that must be non-blocking; p must not be empty.
-func Recv(fd int, p []byte) (int, error) { return unix.Read(fd, p) }
+func Recv(fd int, p []byte) (int, error) { return syscall.Read(fd, p) }
 
 // Read is syscall.Read.
 func Read(fd int, p []byte) (int, syscall.Errno) {
@@ -19,4 +18,4 @@ func Read(fd int, p []byte) (int, syscall.Errno) {
 }
 
 // Send writes to a socket that must be non-blocking; p must not be empty.
-func Send(fd int, p []byte) (int, error) { return unix.Write(fd, p) }
+func Send(fd int, p []byte) (int, error) { return syscall.Write(fd, p) }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -57,7 +58,7 @@ func (s *Socket) Read(p []byte) (int, error) {
 	if s.IsSocket {
 		return sys.Recv(int(s.FD), p)
 	}
-	return unix.Read(int(s.FD), p)
+	return syscall.Read(int(s.FD), p) // which the race detector knows
 }
 
 // Write writes once what p has, or a part of it. unix.EAGAIN says that there is no
@@ -66,7 +67,7 @@ func (s *Socket) Write(p []byte) (int, error) {
 	if s.IsSocket {
 		return sys.Send(int(s.FD), p)
 	}
-	return unix.Write(int(s.FD), p)
+	return syscall.Write(int(s.FD), p)
 }
 
 // EndWrites ends the sending side: the peer reads the end of the stream.
