@@ -23,9 +23,10 @@ import (
 // the stream's size. And memory follows the bytes that have arrived, not the
 // length that a header states.
 //
-// A source of messages, as a UDP connection, is no stream: the system throws away what of a
-// message the room for a read does not hold, which may be a few bytes, without an error. Read
-// the messages by other means, as package aio does, and feed a reader with them (FeedCopy).
+// The messages of a UDP connection, and of other sockets of messages of package net, are read
+// whole, one after the other as a stream; a reader of one holds 64 KiB while it waits, and a
+// message of that or more, which UDP does not have, is lost with ErrTooLong. Of types that wrap
+// such a connection what of a message the room for a read does not hold is lost, without an error.
 //
 // When the allocator's budget is used up the reader waits in a queue, first in,
 // first out, whether it holds a part of a frame or not. The timeout, the

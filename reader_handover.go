@@ -39,6 +39,9 @@ func (b *BufReader) Detach() (rest *mem.Memory, r io.Reader) {
 	b.win.Unmark()
 	b.win.Take(rest, b.win.Len())
 	r = b.src
+	if m, ok := r.(*messages); ok {
+		r = m.detach(rest)
+	}
 	b.Recycle()
 	return rest, r
 }

@@ -77,6 +77,7 @@ func (b *BufReader) Reset(r io.Reader) {
 		return
 	}
 	b.start(plain)
+	r = messageSource(r, b.alloc)
 	b.src = r
 	b.straighten()
 	_, b.waits = r.(deadliner)
@@ -136,6 +137,10 @@ func (b *BufReader) Recycle() {
 		b.feed.Load().mouth.Close()
 	case fed:
 		b.feed.Load().tried = tried{} // half a header of the last user's
+	case plain:
+		if m, ok := b.src.(*messages); ok {
+			m.release()
+		}
 	}
 	b.kind, b.src, b.err, b.waits, b.inHeader = closed, nil, nil, false, false
 	b.straight, b.guard = false, open
