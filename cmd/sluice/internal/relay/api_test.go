@@ -288,6 +288,8 @@ func TestWhoMayUseTheAPI(t *testing.T) {
 		{"closed metrics", token, "GET", "/metrics", "10.0.0.1:1", nil, 401},
 		{"health stays open", token, "GET", "/healthz", "10.0.0.1:1", nil, 200},
 		{"with token", token, "GET", "/api/clients", "10.0.0.1:1", bearer, 200},
+		{"whatever the case of the scheme", token, "GET", "/api/clients", "10.0.0.1:1", http.Header{"Authorization": {"bearer " + token}}, 200},
+		{"another scheme", token, "GET", "/api/clients", "10.0.0.1:1", http.Header{"Authorization": {"Basic " + token}}, 401},
 		{"with a wrong token", token, "GET", "/api/clients", "10.0.0.1:1", wrong, 401},
 		{"with a wrong token from here", token, "GET", "/api/clients", "127.0.0.1:1", wrong, 401},
 		{"local", token, "GET", "/api/clients", "127.0.0.1:1", nil, 401},

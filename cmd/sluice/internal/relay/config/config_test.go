@@ -317,6 +317,12 @@ func TestSecretsComeFromTheEnvironment(t *testing.T) {
 	if c.TokenSecret != "s" || c.APIToken != "t" {
 		t.Errorf("%+v", c)
 	}
+	for secret, says := range map[string]string{"t u": "", "t\n": "a line break", " ": "a space", "t\x00u": "a control character"} {
+		err := c.ReadEnv(environment(map[string]string{EnvAPIToken: secret}))
+		if (err == nil) != (says == "") || err != nil && (!strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), EnvAPIToken)) {
+			t.Errorf("the API token %q: %v", secret, err)
+		}
+	}
 	for _, s := range c.Settings() {
 		if s.Secret || s.Name == "api-token" {
 			t.Errorf("%s is among the settings of flags and files", s.Name)

@@ -1,6 +1,12 @@
 package config
 
-import "github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+import (
+	"errors"
+	"strings"
+	"unicode"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+)
 
 // Permission configures who may publish, play and use the API.
 type Permission struct {
@@ -44,6 +50,20 @@ func (g *Permission) settings() []Setting {
 		{Name: "token-secret-accept", Live: true, Secret: true, Usage: "another one by which tokens hold, while that is changed",
 			value: text(&g.TokenSecretAccept), fits: secret(&g.TokenSecretAccept)},
 		{Name: "api-token", Live: true, Secret: true, Usage: "what the API and the metrics ask for",
-			value: text(&g.APIToken)},
+			value: text(&g.APIToken), fits: inHeader(&g.APIToken)},
+	}
+}
+
+// inHeader accepts what a field of a request's header can have, or nothing. A secret that was read
+// from a file often ends in a line break.
+func inHeader(v *string) func() error {
+	return func() error {
+		if strings.TrimSpace(*v) != *v {
+			return errors.New("no request can have it: it begins or ends with a space or a line break")
+		}
+		if strings.ContainsFunc(*v, unicode.IsControl) {
+			return errors.New("no request can have it: there is a control character in it")
+		}
+		return nil
 	}
 }

@@ -78,9 +78,16 @@ func onlyWith(rw http.ResponseWriter, r *http.Request, names ...string) bool {
 
 // hasToken compares in a time that does not depend on the token.
 func hasToken(r *http.Request, want string) bool {
-	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	got, wanted := sha256.Sum256([]byte(strings.TrimSpace(token))), sha256.Sum256([]byte(want))
+	token, ok := bearer(r)
+	got, wanted := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(want))
 	return subtle.ConstantTimeCompare(got[:], wanted[:]) == 1 && ok
+}
+
+// bearer returns the token that a request bears, if it does. The case of the scheme does not count
+// (RFC 9110, section 11.1).
+func bearer(r *http.Request) (token string, ok bool) {
+	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	return strings.TrimSpace(token), ok && strings.EqualFold(scheme, "Bearer")
 }
 
 // ownPage reports whether a request does not come from a page of another origin,

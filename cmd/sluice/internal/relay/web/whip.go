@@ -38,8 +38,8 @@ func whipPath(path string) (stream, protocol, id string, ok bool) {
 // rtc handles WHIP (RFC 9725) and WHEP.
 func (w *Server) rtc(rw http.ResponseWriter, r *http.Request, stream, protocol, id string) {
 	info := session.Info{Protocol: protocol, Address: r.RemoteAddr, Agent: r.UserAgent(), Query: r.URL.Query()}
-	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && !info.Query.Has("token") {
-		info.Query.Set("token", strings.TrimSpace(token))
+	if token, ok := bearer(r); ok && !info.Query.Has("token") {
+		info.Query.Set("token", token)
 	}
 	app, name, _ := strings.Cut(strings.TrimPrefix(stream, "/"), "/")
 	var err error
