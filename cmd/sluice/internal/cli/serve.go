@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -212,6 +213,9 @@ func (a App) announce(c config.Config, asJSON bool, server *relay.Server, log *s
 	return nil
 }
 
+// reloadEnd is how long the end waits for a reload, which takes milliseconds.
+const reloadEnd = time.Second / 2
+
 // serveUntilEnd runs the server until a signal or a failure ends it. upgrade is called when that is
 // asked for.
 func serveUntilEnd(server *relay.Server, s signals, upgrade func()) error {
@@ -219,6 +223,16 @@ func serveUntilEnd(server *relay.Server, s signals, upgrade func()) error {
 	defer stop()
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ctx) }()
+	// A reload runs beside this loop: a file that cannot be read to its end must not keep the server.
+	mayReload := make(chan struct{}, 1)
+	mayReload <- struct{}{}
+	go func() {
+		for range s.reload {
+			<-mayReload
+			_, _, _ = server.ReloadAgain() // it logs what has come of it
+			mayReload <- struct{}{}
+		}
+	}()
 	for ending := false; ; {
 		select {
 		case err := <-served:
@@ -226,8 +240,6 @@ func serveUntilEnd(server *relay.Server, s signals, upgrade func()) error {
 				return fail(fmt.Errorf("serve: %w", err))
 			}
 			return nil
-		case <-s.reload:
-			_, _, _ = server.ReloadAgain() // it logs what has come of it
 		case <-s.upgrade:
 			upgrade()
 		case <-s.end:
@@ -236,6 +248,10 @@ func serveUntilEnd(server *relay.Server, s signals, upgrade func()) error {
 				return &exitError{ExitUnusable, errors.New("serve: ended by a second signal; not everything was sent")}
 			}
 			ending = true
+			select {
+			case <-mayReload: // and none begins
+			case <-time.After(reloadEnd):
+			}
 			_ = systemd.Notify(os.Getenv, systemd.Stopping) // only for its own display
 			stop()
 		}

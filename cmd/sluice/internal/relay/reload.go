@@ -28,6 +28,8 @@ type settings struct {
 	proxies    listen.Proxies
 	certs      *listen.Certificate // nil: no TLS
 
+	reading sync.Mutex // by one at a time, or an older reading would be applied last
+
 	mu    sync.Mutex // one reload at a time
 	rules *ruleSet
 }
@@ -102,6 +104,8 @@ func (s *settings) reload(c config.Config) (changed, waiting []string, err error
 
 // reloadAgain is Server.ReloadAgain.
 func (s *settings) reloadAgain() (changed, waiting []string, err error) {
+	s.reading.Lock()
+	defer s.reading.Unlock()
 	c, err := s.again()
 	if err == nil {
 		changed, waiting, err = s.reload(c)
