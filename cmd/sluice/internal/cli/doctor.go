@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/doctor"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay"
 )
 
 func (a App) doctor() *cobra.Command {
@@ -20,7 +22,7 @@ func (a App) doctor() *cobra.Command {
 		Short:                 "Look whether this machine has what serve needs",
 		Long: `doctor looks at this machine for what serve would need with the same flags,
 environment and file: descriptors, kernel settings, memory, the clock, free ports,
-the certificate, the directory of recordings. It says what to do, and changes
+files and directories that the configuration names. It says what to do, and changes
 nothing.
 
 Exit codes: 0 no problem, perhaps warnings; 1 a problem: serve would not start or
@@ -32,12 +34,23 @@ would fail; 2 wrong command line or configuration.`,
 			if err != nil {
 				return fmt.Errorf("doctor: %w", err)
 			}
-			return a.printFindings(doctor.Look(context.Background(), c), asJSON)
+			return a.printFindings(append(faults(relay.Check(&c)), doctor.Look(context.Background(), c)...), asJSON)
 		},
 	}
 	f.addTo(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array of findings")
 	return cmd
+}
+
+// faults are what serve would refuse in files that the configuration names, a line each in err.
+func faults(err error) (findings []doctor.Finding) {
+	if err == nil {
+		return nil
+	}
+	for line := range strings.Lines(err.Error()) {
+		findings = append(findings, doctor.Finding{Severity: doctor.Problem, What: "configuration", Says: strings.TrimSpace(line)})
+	}
+	return findings
 }
 
 func (a App) printFindings(findings []doctor.Finding, asJSON bool) error {

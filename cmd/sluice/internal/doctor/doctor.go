@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
@@ -40,10 +41,28 @@ func Look(ctx context.Context, c config.Config) []Finding {
 	if c.Cert != "" {
 		findings = append(findings, certificate(c.Cert, c.Key, time.Now()))
 	}
-	if c.Record != "" {
-		findings = append(findings, directory("record", c.Record))
+	for _, dir := range directories(c) {
+		findings = append(findings, directory(dir[0], dir[1]))
 	}
 	return findings
+}
+
+// directories are those in which files are made, each with its setting.
+func directories(c config.Config) (list [][2]string) {
+	if c.Record != "" {
+		list = append(list, [2]string{"record", c.Record})
+	}
+	for _, section := range c.Sections() {
+		for _, v := range section.Values {
+			if v.Name == "record" && v.Text != "" && !slices.Contains(list, [2]string{"record", v.Text}) {
+				list = append(list, [2]string{"record", v.Text})
+			}
+		}
+	}
+	if c.EventHook != "" && c.EventSpool != "" {
+		list = append(list, [2]string{"event-spool", c.EventSpool})
+	}
+	return list
 }
 
 // soonExpired is how long before its end a certificate is warned of.
