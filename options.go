@@ -7,8 +7,9 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// Options configure a reader or writer. A field that is 0, or less, means its
-// default. Reset keeps them.
+// Options configure a reader or writer: a function that makes one takes none or one
+// of them, and panics with more. A field that is 0, or less, means its default.
+// Reset keeps them.
 type Options struct {
 	// Allocator gives the blocks. Default mem.Default().
 	Allocator *mem.Allocator

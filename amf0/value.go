@@ -23,7 +23,7 @@ var (
 
 // A Value is one of float64, bool, string, nil (null), Undefined, Object,
 // TypedObject, ECMAArray, StrictArray, Date, XML, Reference and Unsupported.
-// Append takes int too and writes it as a number. A string has no limit of
+// Append takes int too and writes it as a number, which is exact up to 2^53. A string has no limit of
 // 64 KiB here: what is longer is written as AMF 0's long string.
 type Value any
 

@@ -36,6 +36,9 @@ const (
 // than a header) or from some place on, the report on what is before comes with
 // the error.
 func Probe(r io.Reader, o ProbeOptions) (Report, error) {
+	if r == nil { // which a BufReader takes for one that is fed
+		panic("flv: Probe(nil)")
+	}
 	in := &sluice.BufReader{Allocator: o.Allocator}
 	in.Reset(r)
 	defer in.Recycle()

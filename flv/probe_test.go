@@ -344,3 +344,12 @@ func TestProbeReportsUpToWhereItFails(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestProbeOfNothingPanics(t *testing.T) {
+	defer func() {
+		if text, _ := recover().(string); text != "flv: Probe(nil)" {
+			t.Errorf("panicked with %q", text)
+		}
+	}()
+	_, _ = flv.Probe(nil, flv.ProbeOptions{})
+}

@@ -152,7 +152,7 @@ type Tag struct {
 	Filter   bool   // the payload is encrypted
 	Time     uint32 // ms
 	StreamID uint32
-	Payload  mem.Buf // without the headers that FLV puts before it; those of audio and video are in it
+	Payload  mem.Buf // without the headers that FLV puts before it; those of audio and video are in it. Without bytes it is a Buf of none, as Get(0) returns it, and not the zero Buf
 }
 
 // Release releases the payload. Like a Buf's, a second one panics.

@@ -10,7 +10,7 @@ import (
 type Frame struct {
 	Type    flv.TagType
 	Time    uint32  // milliseconds, of the publisher's clock
-	Payload mem.Buf // retained by the holder of the frame
+	Payload mem.Buf // retained by the holder of the frame; without bytes a Buf of none, and not the zero Buf
 	Key     bool    // with StreamOptions.Packets only: a decoder can start here
 	Mark    Mark    // with StreamOptions.Marks only: where the frame has come from another server
 }
