@@ -245,6 +245,16 @@ func TestSRTPassphrase(t *testing.T) {
 	}
 }
 
+// Encoders are set to latencies in microseconds that count as milliseconds: the log says so.
+func TestSRTLatencyThatIsNotTaken(t *testing.T) {
+	s, address := startSRT(t, nil)
+	if conn, err := srtDial(t, address, "publish:live/s", func(c *srt.Config) { c.ReceiverLatency, c.PeerLatency = 20*time.Second, 20*time.Second }); err == nil {
+		conn.Close()
+		t.Error("a latency of 20 s is taken")
+	}
+	s.log.line(t, "publisher refused", "stream=live/s", "a latency of 20s, at most 8s")
+}
+
 // A publisher that is silent, or sends what is no stream, is ended.
 func TestSRTPublishersThatSendNothing(t *testing.T) {
 	s, address := startSRT(t, func(c *relayConfig) {

@@ -180,21 +180,25 @@ func refusal(err error) srt.RejectionReason {
 func (s *Server) answer(req srt.ConnRequest) {
 	from, _ := netip.ParseAddrPort(req.RemoteAddr().String())
 	from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
-	if err := inspect(req); err != nil {
-		s.Log.Debug("SRT request refused", "address", from, "reason", err)
+	info := session.Info{Protocol: session.SRT, Address: from.String(), Agent: "srt"}
+	r, err := parseStreamID(req.StreamId())
+	info.Stream, info.Query = r.stream, r.query
+	if bad := inspect(req); bad != nil {
+		if err == nil { // it means to be a session
+			s.Refused(r.role, info, bad)
+		} else {
+			s.Log.Debug("SRT request refused", "address", from, "reason", bad)
+		}
 		req.Reject(srt.REJ_ROGUE)
 		return
 	}
-	place, err := s.Arrivals.Enter(s.Ctx, from.Addr(), func(error) {})
-	if err != nil {
-		s.Log.Debug("connection turned away", "listener", session.SRT, "address", from, "error", err)
+	place, full := s.Arrivals.Enter(s.Ctx, from.Addr(), func(error) {})
+	if full != nil {
+		s.Log.Debug("connection turned away", "listener", session.SRT, "address", from, "error", full)
 		req.Reject(srt.REJX_OVERLOAD)
 		return
 	}
 	defer place.Leave()
-	info := session.Info{Protocol: session.SRT, Address: from.String(), Agent: "srt"}
-	r, err := parseStreamID(req.StreamId())
-	info.Stream, info.Query = r.stream, r.query
 	if err == nil {
 		err = s.decrypt(req)
 	}
