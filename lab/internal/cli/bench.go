@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/measure"
 	"github.com/sluice-go/sluice/lab/internal/proc"
@@ -173,10 +171,17 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 	table := printer(people)
 	table.Print(report.BenchHead(results.Machine)...)
 
-	others := proc.ReadOthers()
-	err = a.measure(ctx, chosen, table, f.all, results, measure.Options{
+	others, progress := proc.ReadOthers(), newProgress(a.Stderr)
+	results.Scenarios, err = measure.Run(ctx, chosen, measure.Options{
 		Settings: settings, Seed: f.seed, Self: self, Full: f.full, Quick: f.quick,
+		Progress: func(e measure.Event) {
+			progress.bench(e)
+			if f.all && e.Outcome != nil {
+				table.Print(report.Scenario(e.Outcome))
+			}
+		},
 	})
+	progress.clear()
 	if err != nil {
 		return fail(err)
 	}
@@ -203,20 +208,6 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 		}
 	}
 	return verdict(results, f.check, errors.Join(errs...))
-}
-
-func (a App) measure(ctx context.Context, chosen []lab.Scenario, table *document.Printer, all bool, results *report.File, options measure.Options) error {
-	progress := newProgress(a.Stderr)
-	options.Progress = func(e measure.Event) {
-		progress.bench(e)
-		if all && e.Outcome != nil {
-			table.Print(report.Scenario(e.Outcome))
-		}
-	}
-	outcomes, err := measure.Run(ctx, chosen, options)
-	progress.clear()
-	results.Scenarios = outcomes
-	return err
 }
 
 func verdict(results *report.File, check bool, err error) error {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -124,7 +123,12 @@ func (a App) runDiagnose(f diagnoseFlags, args []string) error {
 	defer stop()
 
 	d := &diagnose.Diagnosis{Origin: a.origin(diagnose.Kind, diagnose.Schema, time.Now())}
-	d.Evidence, err = collect(ctx, target, f.time, newProgress(a.Stderr))
+	progress, used, all := newProgress(a.Stderr), 0, len(evidence.Tools())-1 // one is of files only
+	d.Evidence, err = evidence.Gather(ctx, target, evidence.Options{Each: f.time, Progress: func(tool string) {
+		used++
+		progress.show(fmt.Sprintf("%d/%d %s", used, all, tool))
+	}})
+	progress.clear()
 	d.Interrupted = ctx.Err() != nil
 	if !slices.ContainsFunc(d.Evidence.Tools, func(t evidence.Tool) bool { return t.State == evidence.OK }) {
 		if d.Interrupted {
@@ -150,15 +154,6 @@ func (a App) runDiagnose(f diagnoseFlags, args []string) error {
 		return fail(fmt.Errorf("diagnose: %w", err))
 	}
 	return nil
-}
-
-func collect(ctx context.Context, t evidence.Target, each time.Duration, progress *progress) (evidence.Evidence, error) {
-	used, all := 0, len(evidence.Tools())-1 // one is of files only
-	defer progress.clear()
-	return evidence.Gather(ctx, t, evidence.Options{Each: each, Progress: func(tool string) {
-		used++
-		progress.show(fmt.Sprintf("%d/%d %s", used, all, tool))
-	}})
 }
 
 func flameLine(path string) string {

@@ -56,7 +56,7 @@ func (c commands) answer(in io.Reader, out io.Writer) error {
 //
 //	usage   a proc.Usage
 //	drain   true, when there is no connection any more
-//	rss     the resident bytes of the process
+//	rss     the resident bytes of the process, when it has given back what it does not need
 //	live    the bytes in live objects and stacks
 //
 // It returns when in ends, or with what went wrong.
@@ -81,8 +81,12 @@ func HostServer(s Server, size int, in io.Reader, out io.Writer) error {
 		ended <- commands{
 			"usage 0": func([]int) (any, error) { return m.Read(), nil },
 			"drain 0": func([]int) (any, error) { return true, counter.Drained(drainTime) },
-			"rss 0":   func([]int) (any, error) { return resident() },
-			"live 0":  func([]int) (any, error) { return settled(counter.Open()), nil },
+			"rss 0": func([]int) (any, error) {
+				debug.FreeOSMemory()
+				debug.FreeOSMemory() // what finalizers and pools let go of in between
+				return proc.Resident(0)
+			},
+			"live 0": func([]int) (any, error) { return settled(counter.Open()), nil },
 		}.answer(in, out)
 	}()
 	return <-ended
@@ -114,14 +118,6 @@ func HostClient(server string, size int, seed uint64, secure bool, in io.Reader,
 		"paced 2":   func(n []int) (any, error) { return c.Paced(n[0], time.Duration(n[1])) },
 		"hangup 0":  func([]int) (any, error) { c.HangUp(); return Result{}, nil },
 	}.answer(in, out)
-}
-
-// resident returns the bytes of this process that are in memory, after it has
-// given back what it does not need.
-func resident() (int64, error) {
-	debug.FreeOSMemory()
-	debug.FreeOSMemory() // what finalizers and pools let go of in between
-	return proc.Resident(0)
 }
 
 // settled returns the bytes in live objects and in stacks after collections, which also

@@ -65,8 +65,10 @@ type pipeline struct {
 func newPipeline(p *Plan, number int, reopen bool, speak func() wire.Protocol) *pipeline {
 	l := &pipeline{
 		number: uint32(number), speak: speak, protocol: speak(), reopen: reopen, depth: p.Depth,
-		draw: p.Sizes.Draw(p.Seed + uint64(number)), schedule: newSchedule(p, number),
-		flights: make([]request, p.Depth), free: make([]int64, p.Depth),
+		draw: p.Sizes.Draw(p.Seed + uint64(number)), flights: make([]request, p.Depth), free: make([]int64, p.Depth),
+	}
+	if p.Rate > 0 {
+		l.schedule = &schedule{first: float64(number) / p.Rate * 1e9, every: float64(p.Conns) / p.Rate * 1e9}
 	}
 	l.plan()
 	return l
@@ -241,15 +243,6 @@ func (l *pipeline) missed(end int64, p *Plan) float64 {
 type schedule struct {
 	first, every float64
 	count        float64 // requests so far
-}
-
-// newSchedule returns the schedule of connection number of all of a plan's, nil in a closed
-// loop.
-func newSchedule(p *Plan, number int) *schedule {
-	if p.Rate == 0 {
-		return nil
-	}
-	return &schedule{first: float64(number) / p.Rate * 1e9, every: float64(p.Conns) / p.Rate * 1e9}
 }
 
 func (s *schedule) next() int64 {

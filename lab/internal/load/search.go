@@ -17,15 +17,7 @@ type Limit struct {
 }
 
 func (l Limit) of(d *Distribution) time.Duration {
-	switch l.Quantile {
-	case 0.5:
-		return d.P50
-	case 0.9:
-		return d.P90
-	case 0.99:
-		return d.P99
-	}
-	return d.P999
+	return map[float64]time.Duration{0.5: d.P50, 0.9: d.P90, 0.99: d.P99, 0.999: d.P999}[l.Quantile]
 }
 
 // A Step is one run of a search.

@@ -172,9 +172,8 @@ func (l *load) window(start time.Duration) error {
 // frame.
 func (l *load) dismiss() {
 	for _, v := range l.viewers[l.work.Viewers:] {
-		if !v.gone && v.key > 0 {
-			v.close()
-			v.gone = true
+		if v.key > 0 {
+			v.leave()
 		}
 	}
 }

@@ -47,7 +47,6 @@ const (
 func RunLoad(w Work, in io.Reader, out io.Writer) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	asked := bufio.NewReader(in)
 	l, err := newLoad(w)
 	if err != nil {
 		return err
@@ -61,13 +60,10 @@ func RunLoad(w Work, in io.Reader, out io.Writer) error {
 	}
 	var lines atomic.Int32
 	go func() {
-		for {
-			_, err := asked.ReadString('\n')
+		for asked := bufio.NewScanner(in); asked.Scan(); {
 			lines.Add(1)
-			if err != nil {
-				return
-			}
 		}
+		lines.Add(1) // the end
 	}()
 	if err := l.until(func() bool { return lines.Load() > 0 }, math.MaxInt64, "the command to go"); err != nil {
 		return err
@@ -135,9 +131,7 @@ func newLoad(w Work) (l *load, err error) {
 
 func (l *load) close() {
 	for _, v := range l.viewers {
-		if !v.gone {
-			v.close()
-		}
+		v.leave()
 	}
 	for _, s := range l.shows {
 		s.pub.close()
@@ -237,8 +231,7 @@ func (l *load) receive(v *viewer) error {
 	if err == nil || l.strict || !errors.Is(err, errDismissed) && !errors.Is(err, io.EOF) {
 		return err
 	}
-	v.close()
-	v.gone = true
+	v.leave()
 	l.closed++
 	return nil
 }

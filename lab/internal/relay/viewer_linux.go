@@ -121,6 +121,13 @@ type viewer struct {
 	key   time.Duration // when the first key frame was complete; 0: not yet
 }
 
+func (v *viewer) leave() {
+	if !v.gone {
+		v.close()
+		v.gone = true
+	}
+}
+
 func (v *viewer) odd(format string, args ...any) error {
 	if v.tally.oddities++; v.tally.oddities == 1 {
 		v.tally.oddity = fmt.Sprintf(format, args...)

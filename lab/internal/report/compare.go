@@ -479,7 +479,10 @@ func (ch *Change) row() document.Row {
 		}
 		row.Cells[2].Text, row.Cells[3].Text = text(ch.Old), text(ch.New)
 		if ch.window {
-			row.Cells[2].Text, row.Under = "–", []string{ch.Note}
+			row.Cells[2].Text = "–"
+		}
+		if ch.outlier {
+			row.Under = []string{ch.Note}
 		}
 		switch {
 		case ch.whole && ch.Ratio != nil && ch.Old > 0:

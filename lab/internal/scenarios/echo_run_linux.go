@@ -30,7 +30,7 @@ func (w echoWork) open(env lab.Env, server string) (lab.Runner, error) {
 		return nil, err
 	}
 	if _, err := p.do("connect", w.conns); err != nil {
-		return nil, p.closed(err)
+		return nil, errors.Join(err, p.close())
 	}
 	return runner{func(ops int) (lab.Sample, error) { return w.run(p, ops) }, p.close}, nil
 }
@@ -97,7 +97,7 @@ func newEchoWave(env lab.Env, server string, conns int) (lab.Runner, error) {
 	}, p.close}
 	// The first wave finds a server that has no memory yet.
 	if _, err := r.Run(1); err != nil {
-		return nil, p.closed(err)
+		return nil, errors.Join(err, p.close())
 	}
 	return r, nil
 }
@@ -235,14 +235,9 @@ func newEchoPair(env lab.Env, name string, size int) (*echoPair, error) {
 		})
 	}
 	if err != nil {
-		return nil, p.closed(err)
+		return nil, errors.Join(err, p.close())
 	}
 	return p, nil
-}
-
-func (p *echoPair) closed(err error) error {
-	p.close()
-	return err
 }
 
 func (p *echoPair) close() error {

@@ -53,23 +53,18 @@ func tcpGroup() []lab.Scenario {
 		if size.bytes == 128 {
 			ways = slices.Concat(floorWays, ways)
 		}
-		sc.Variants = overTCP(ways, func(env lab.Env) frameKind {
-			return frameKind{env.Seed, size.bytes, size.bytes}
+		bare := way{"conn-read", "conn.Read of 64 KiB and nothing else: the floor", newFloor}
+		sc.Variants = walks(append([]way{bare}, ways...), func(env lab.Env) (io.Reader, *stream, func() error, error) {
+			kind := frameKind{env.Seed, size.bytes, size.bytes}
+			r, err := dialRemote(env.Self, kind, 1)
+			if err != nil {
+				return nil, nil, nil, err
+			}
+			return r.conns[0], kind.frames(), r.hangUp, nil
 		})
 		group = append(group, sc)
 	}
 	return group
-}
-
-func overTCP(ways []way, kind func(lab.Env) frameKind) []lab.Variant {
-	bare := way{"conn-read", "conn.Read of 64 KiB and nothing else: the floor", newFloor}
-	return walks(append([]way{bare}, ways...), func(env lab.Env) (io.Reader, *stream, func() error, error) {
-		r, err := dialRemote(env.Self, kind(env), 1)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		return r.conns[0], kind(env).frames(), r.hangUp, nil
-	})
 }
 
 // writeSize is how much the writer hands to the kernel at once: enough that

@@ -206,24 +206,16 @@ func logs(dirs []string) (list []Log) {
 // nodes returns the directories of the logs that dir stands for: itself, or those
 // of its nodes when it is that of an embedded cluster.
 func nodes(dir string) ([]string, error) {
-	if found, err := hasLog(dir); found || err != nil {
+	found, below, err := look(dir)
+	if found || err != nil {
 		return []string{dir}, err
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
 	var nodes []string
-	for _, e := range entries {
-		if !e.IsDir() {
-			continue
-		}
-		node := filepath.Join(dir, e.Name())
-		found, err := hasLog(node)
-		if err != nil {
+	for _, node := range below {
+		switch found, _, err := look(node); {
+		case err != nil:
 			return nil, err
-		}
-		if found {
+		case found:
 			nodes = append(nodes, node)
 		}
 	}
@@ -233,17 +225,18 @@ func nodes(dir string) ([]string, error) {
 	return nodes, nil
 }
 
-func hasLog(dir string) (bool, error) {
+// look reports whether a directory is that of a log, and which directories are below it.
+func look(dir string) (isLog bool, below []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("%w: %s does not exist", ErrNoLog, dir)
+		return false, nil, fmt.Errorf("%w: %s does not exist", ErrNoLog, dir)
 	}
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), wal.Suffix) {
-			return true, nil
+		if isLog = isLog || strings.HasSuffix(e.Name(), wal.Suffix); e.IsDir() {
+			below = append(below, filepath.Join(dir, e.Name()))
 		}
 	}
-	return false, err
+	return isLog, below, err
 }
 
 // read reads the log and passes its records to fn, borrowed until it returns. The records up to sure

@@ -1,7 +1,6 @@
 package wal
 
 import (
-	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -45,12 +44,6 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // A salt goes into the checksum of each record of a segment, so that bytes that a
 // client sent, or that an older file left on the disk, cannot pass for a record.
 type salt [8]byte
-
-func newSalt() salt {
-	var s salt
-	rand.Read(s[:]) // which does not fail
-	return s
-}
 
 // seed is the checksum of the salt, which that of each record goes on from.
 func (s salt) seed() uint32 { return crc32.Checksum(s[:], castagnoli) }

@@ -2,6 +2,7 @@ package wal
 
 import (
 	"cmp"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -156,7 +157,8 @@ func begin(fsys FS, dir string, first uint64) (File, uint32, error) {
 
 func head(f File, first uint64) (seed uint32, err error) {
 	var header [segmentHeader]byte
-	s := newSalt()
+	var s salt
+	rand.Read(s[:]) // which does not fail
 	putSegmentHeader(header[:], s, first)
 	if _, err := f.WriteAt(header[:], 0); err != nil {
 		return 0, err
