@@ -162,7 +162,8 @@ const (
 // output is a connection of a source, in either protocol.
 type output struct {
 	send func(frame) error
-	gone <-chan struct{} // closed when the puller has hung up
+	raw  func([]byte) error // sends bytes
+	gone <-chan struct{}    // closed when the puller has hung up
 }
 
 // forever sends frames until the puller has gone.
@@ -207,11 +208,14 @@ func (s *source) serveHTTP(t *testing.T) string {
 		w.Write(flvwalk.AppendHeader(nil, 5))
 		flush := http.NewResponseController(w).Flush
 		flush()
-		s.deliver(n, &output{gone: r.Context().Done(), send: func(f frame) error {
-			if _, err := w.Write(flvwalk.AppendTag(nil, flvwalk.Tag{Type: byte(f.Type), Time: f.Time, Data: []byte(f.Body)})); err != nil {
+		raw := func(p []byte) error {
+			if _, err := w.Write(p); err != nil {
 				return err
 			}
 			return flush()
+		}
+		s.deliver(n, &output{gone: r.Context().Done(), raw: raw, send: func(f frame) error {
+			return raw(flvwalk.AppendTag(nil, flvwalk.Tag{Type: byte(f.Type), Time: f.Time, Data: []byte(f.Body)}))
 		}})
 	}))
 	t.Cleanup(server.Close)
@@ -297,7 +301,11 @@ func (s *source) session(conn net.Conn) error {
 			m.Release()
 		}
 	})
-	s.deliver(n, &output{gone: gone, send: func(f frame) error {
+	raw := func(p []byte) error {
+		_, err := conn.Write(p)
+		return err
+	}
+	s.deliver(n, &output{gone: gone, raw: raw, send: func(f frame) error {
 		err := c.WriteMessage(rtmp.Message{Type: rtmp.MessageType(f.Type), StreamID: req.StreamID, Time: f.Time, Payload: mem.Wrap([]byte(f.Body), nil)})
 		if err != nil {
 			return err

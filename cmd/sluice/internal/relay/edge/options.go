@@ -66,7 +66,8 @@ type Options struct {
 	// Start is how long a connection to the origin may take until its first
 	// frame; 10 s.
 	Start time.Duration
-	// Idle is the longest silence of the origin; 10 s.
+	// Idle is the longest silence of the origin; 10 s. A frame has to be there in twice that, whatever
+	// comes of it.
 	Idle time.Duration
 	// Quiet, which may be nil, is called when an origin that has sent frames was silent for so long,
 	// and reports whether that is the publisher's silence: then the connection stays. It must not

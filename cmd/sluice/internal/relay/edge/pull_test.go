@@ -402,6 +402,60 @@ func TestSilentOrigins(t *testing.T) {
 	})
 }
 
+// An origin that sends a byte now and then, and no frame, is given up as one that is silent; then the next one
+// has its turn.
+func TestOriginsThatTrickle(t *testing.T) {
+	ways(t, func(t *testing.T, serve func(*source, *testing.T) string) {
+		key := frame{flv.TagVideo, 0, "\x17\x01\x00\x00\x00x"}
+		var trickles, next atomic.Int64
+		slow := &source{answer: yes, deliver: func(_ int64, out *output) {
+			trickles.Add(1)
+			if err := out.send(key); err != nil {
+				t.Log(err)
+			}
+			tick := time.NewTicker(10 * time.Millisecond)
+			defer tick.Stop()
+			// The beginning of a long frame, in both protocols: a tag, and a chunk of a stream by its number.
+			head := []byte{9, 0, 0xff, 0xff, 0, 0xff, 0xff, 9, 0, 0, 0}
+			for i := 0; ; i++ {
+				select {
+				case <-out.gone:
+					return
+				case <-tick.C:
+				}
+				one := byte(0)
+				if i < len(head) {
+					one = head[i]
+				}
+				if out.raw([]byte{one}) != nil {
+					return
+				}
+			}
+		}}
+		good := &source{answer: yes, deliver: func(n int64, out *output) {
+			next.Add(1)
+			forever(n, out)
+		}}
+		l := &local{}
+		l.viewers.Store(1)
+		p := newPuller(t, serve(slow, t), l, func(o *Options) {
+			more, err := ParseOrigins([]string{serve(good, t)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Origins = append(o.Origins, more...)
+			o.Idle, o.Linger = 100*time.Millisecond, time.Minute
+		})
+		if err := pull(t, p, "live/s"); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "the next one is asked", func() bool { return next.Load() > 0 })
+		if n := trickles.Load(); n != 1 {
+			t.Errorf("the first was asked %d times", n)
+		}
+	})
+}
+
 // An origin is silent when its publisher is: as long as it says so, the connection stays.
 func TestQuietOrigins(t *testing.T) {
 	more := make(chan struct{})

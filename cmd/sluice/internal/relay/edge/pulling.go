@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"os"
 	"time"
 
 	"github.com/sluice-go/sluice/live"
@@ -119,7 +121,9 @@ func (q *pulling) round(ctx context.Context, end context.CancelCauseFunc) error 
 		came := q.latest.After(before)
 		if ctx.Err() == nil {
 			p.mu.Lock()
-			p.health.note(from, said || came, time.Now())
+			// One that sends nothing more may not be the only one that has the stream.
+			stalled := errors.Is(err, errTrickle) || errors.Is(err, os.ErrDeadlineExceeded)
+			p.health.note(from, said || came && !stalled, time.Now())
 			p.mu.Unlock()
 		}
 		if ctx.Err() != nil || came || final(err) {
@@ -144,11 +148,15 @@ func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc
 	// One timeout for everything before the first frame.
 	starting := time.AfterFunc(q.puller.options.Start, func() { cancel(errStart) })
 	defer starting.Stop()
+	late := q.deadline(cancel)
+	defer late.Stop()
 	first, began := true, time.Now()
 	q.answered, q.way = began, nil
 	lost := func(*Origin) {}
 	deliver := func(f live.Frame) error {
 		starting.Stop()
+		late.Stop()
+		defer late.Reset(q.frameTime())
 		if q.sink == nil {
 			if err := q.begin(parent, end); err != nil {
 				f.Payload.Release()
@@ -186,6 +194,23 @@ func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc
 		return context.Cause(ctx)
 	}
 	return shorten(err)
+}
+
+// frameTime is how long the next frame may take.
+func (q *pulling) frameTime() time.Duration { return 2 * q.puller.options.Idle }
+
+// deadline returns a timer that ends a connection whose next frame takes too long, unless that is the publisher's
+// silence. It begins with the first frame.
+func (q *pulling) deadline(cancel context.CancelCauseFunc) *time.Timer {
+	var late *time.Timer
+	late = time.AfterFunc(time.Duration(math.MaxInt64), func() {
+		if quiet := q.puller.options.Quiet; quiet != nil && quiet(q.stream, q.from) {
+			late.Reset(q.frameTime())
+			return
+		}
+		cancel(errTrickle)
+	})
+	return late
 }
 
 // comes takes the servers that an origin's stream comes through. With this one among them

@@ -210,6 +210,7 @@ func (s *Server) file(r *http.Request, info session.Info, o session.PlayOptions,
 	if err != nil {
 		return nil, err
 	}
+	v.client.Starts()
 	defer func() { v.leaveWithout(found, true) }()
 	m, err := s.use(v, name, o.Wait)
 	if err != nil {

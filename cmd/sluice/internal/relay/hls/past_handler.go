@@ -67,7 +67,11 @@ func (s *Server) pastViewer(r *http.Request, key viewerKey, info session.Info, b
 		done()
 		return nil, err
 	}
-	return s.admitted(key, info, done, nil)
+	v, err := s.admitted(key, info, done, nil)
+	if err == nil {
+		v.client.Starts()
+	}
+	return v, err
 }
 
 // hasPast returns why there is nothing of what a request asks for; nil when there is.

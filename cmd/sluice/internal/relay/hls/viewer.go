@@ -80,7 +80,7 @@ func (s *Server) admitted(key viewerKey, info session.Info, done func(), err err
 	s.viewers[key] = v
 	v.busy.Add(1)
 	v.timer = time.AfterFunc(v.limit, v.check)
-	v.client = s.Begin(session.RoleViewer, info)
+	v.client = s.Enter(session.RoleViewer, info) // it starts when it asks for more than the multivariant playlist
 	s.mu.Unlock()
 	v.client.Attach(func() session.Figures {
 		return session.Figures{Bytes: v.bytes.Load(), Frames: v.frames.Load()}

@@ -63,6 +63,13 @@ func TestOperatorsPage(t *testing.T) {
 			t.Errorf("the whole name is %q", title)
 		}
 	})
+	t.Run("its links to the API have the token", func(t *testing.T) {
+		t.Parallel()
+		b := open(t, chromium, serve(t), "/operate", desktop, false, unauthorized)
+		give(b)
+		click(b, `footer a[href="/api/streams"]`)
+		b.until(`location.protocol === "blob:" && document.body.innerText.includes("live/camera-2")`)
+	})
 	t.Run("what it does", func(t *testing.T) {
 		t.Parallel()
 		server := serve(t)

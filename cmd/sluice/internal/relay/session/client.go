@@ -144,6 +144,13 @@ func (s *Client) End(reason error) error {
 	if s.Role == RoleViewer {
 		attributes = append(attributes, "jumps", f.Jumps, "dropped", f.Dropped)
 	}
+	s.said.mu.Lock()
+	defer s.said.mu.Unlock()
+	s.said.end = true
+	if !s.said.began {
+		c.log.Debug(string(s.Role)+" came to nothing", attributes...)
+		return reason
+	}
 	c.log.Info(string(s.Role)+" ended", attributes...)
 	if c.observer != nil {
 		c.observer.Ended(s, f, reason)

@@ -64,11 +64,18 @@ func (h *Host) Leaving() bool { return h.leaving.Load() > 0 }
 
 // Begin adds an admitted session to the register. The caller must call End.
 func (h *Host) Begin(r Role, info Info) *Client {
+	c := h.Enter(r, info)
+	c.Starts()
+	return c
+}
+
+// Enter is Begin of a session that may come to nothing: see Register.Enter.
+func (h *Host) Enter(r Role, info Info) *Client {
 	// Without protection no token was verified, and the id in it may be forged.
 	if info.Token = ""; h.Gate.Protected(r.Action(), info.Stream) {
 		info.Token = access.TokenID(info.Query.Get("token"))
 	}
-	c := h.Register.Begin(r, info)
+	c := h.Register.Enter(r, info)
 	if !info.Peer && h.Gate.Banned(info.Request(r.Action()), info.Token) != nil {
 		// The ban came while a viewer waited for its stream, and did not find it here.
 		c.Stop(ErrKicked)

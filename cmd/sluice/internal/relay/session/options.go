@@ -100,7 +100,7 @@ func StreamName(app, name string) (string, error) {
 	full := strings.Trim(app, "/") + "/" + strings.Trim(name, "/")
 	if why := pattern.NameFault(full); why != "" {
 		// An address that was escaped twice has its token in the name.
-		shown, _, _ := strings.Cut(full, "?")
+		shown, _, _ := strings.Cut(strings.Trim(full, "/"), "?")
 		return "", fmt.Errorf("%w: stream name %.60q %s", ErrBadRequest, shown, why)
 	}
 	return full, nil

@@ -91,4 +91,8 @@ func TestStreamNames(t *testing.T) {
 			t.Errorf("%q, %q: %q, %v", c.app, c.name, got, err)
 		}
 	}
+	// What is wrong is said as it was given.
+	if _, err := StreamName("live", ""); err == nil || !strings.Contains(err.Error(), `"live" is not of the form APP/NAME`) {
+		t.Error(err)
+	}
 }

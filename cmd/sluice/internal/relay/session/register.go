@@ -50,6 +50,13 @@ type Client struct {
 	mover  *Mover     // nil: it cannot be given to another process
 	over   bool
 	left   []string // tracks that are left out, and why
+	said   said
+}
+
+// said is what was said of a session in the log and to the observer.
+type said struct {
+	mu         sync.Mutex // held while it is said, so that the end comes behind the beginning
+	began, end bool
 }
 
 // A Mover is a session that can be given to another process: an Inlet, and for a viewer
@@ -90,6 +97,14 @@ func (c *Register) Name(name string) { c.at = "@" + name }
 
 // Begin adds a session and logs that. The caller must call End.
 func (c *Register) Begin(r Role, info Info) *Client {
+	s := c.Enter(r, info)
+	s.Starts()
+	return s
+}
+
+// Enter is Begin of a session that may come to nothing: of it neither the log nor the observer learns before
+// Starts.
+func (c *Register) Enter(r Role, info Info) *Client {
 	info.Agent = shortAgent(info.Agent)
 	info.Query = nil // it may have a secret in it
 	s := &Client{Info: info, books: c, Role: r, Since: time.Now()}
@@ -100,11 +115,21 @@ func (c *Register) Begin(r Role, info Info) *Client {
 	s.ID = string(r[0]) + strconv.FormatUint(c.last[r], 10) + c.at
 	c.byID[s.ID] = s
 	c.mu.Unlock()
-	c.log.Info(string(r)+" started", "id", s.ID, "stream", s.Stream, "protocol", s.Protocol, "address", s.Address, "agent", s.Agent)
-	if c.observer != nil {
-		c.observer.Began(s)
-	}
 	return s
+}
+
+// Starts says that the session has begun, once, unless it has ended.
+func (s *Client) Starts() {
+	s.said.mu.Lock()
+	defer s.said.mu.Unlock()
+	if s.said.began || s.said.end {
+		return
+	}
+	s.said.began = true
+	s.books.log.Info(string(s.Role)+" started", "id", s.ID, "stream", s.Stream, "protocol", s.Protocol, "address", s.Address, "agent", s.Agent)
+	if s.books.observer != nil {
+		s.books.observer.Began(s)
+	}
 }
 
 // Number returns the number of active sessions of a role.

@@ -29,8 +29,22 @@ export function setToken(t) {
 // refusal says why the API refused: for a wrong token, or for none.
 export const refusal = (why) => (token ? `The server does not take the token that was given. ${why}` : why);
 
-// ask sends a request that may take ten seconds.
+let refused = false; // a request, for the token
+
+// guarded reports whether the API is for those with a token.
+export const guarded = () => refused || token !== "";
+
+// ask sends a request that may take ten seconds, and returns what it says.
 async function ask(method, path, body) {
+  const text = await send(method, path, body);
+  try {
+    return text ? JSON.parse(text) : null;
+  } catch {
+    return null; // a proxy's page, say
+  }
+}
+
+async function send(method, path, body) {
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
   if (body) headers["Content-Type"] = "application/json";
   const abort = new AbortController();
@@ -38,12 +52,13 @@ async function ask(method, path, body) {
   try {
     const response = await fetch(path, { method, headers, body: body && JSON.stringify(body), signal: abort.signal, cache: "no-store", mode: "same-origin" });
     const text = await response.text();
+    if (response.ok) return text;
+    refused ||= response.status === 401;
     let answer = null;
     try {
-      answer = text ? JSON.parse(text) : null;
-    } catch { /* a proxy's page, say: the status tells */ }
-    if (!response.ok) throw new APIError(response.status, answer?.error ?? `The server answered with status ${response.status}.`);
-    return answer;
+      answer = JSON.parse(text);
+    } catch { /* the status tells */ }
+    throw new APIError(response.status, answer?.error ?? `The server answered with status ${response.status}.`);
   } catch (err) {
     if (err instanceof APIError) throw err;
     throw new APIError(0, "The server does not answer.");
@@ -52,6 +67,8 @@ async function ask(method, path, body) {
   }
 }
 
+// text is what a GET of the path answers.
+export const text = (path) => send("GET", path);
 export const streams = (history) => ask("GET", history ? "/api/streams?history=1" : "/api/streams");
 // rewind asks as a viewer from when on a stream was recorded.
 export const rewind = (stream, play) => ask("GET", `/api/rewind?${new URLSearchParams(play ? { stream, token: play } : { stream })}`);

@@ -11,6 +11,7 @@ import * as list from "./list.js";
 import * as numbers from "./numbers.js";
 import * as player from "./player.js";
 import { repeat } from "./poll.js";
+import "./raw.js";
 
 const manyStreams = 20; // from here on their histories are asked for less often
 const manyClients = 200; // and so is the list of clients

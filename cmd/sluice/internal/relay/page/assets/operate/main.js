@@ -6,6 +6,7 @@ import { missing } from "../cluster.js";
 import { byId, element } from "../dom.js";
 import * as numbers from "../numbers.js";
 import { repeat } from "../poll.js";
+import "../raw.js";
 import * as bans from "./bans.js";
 import * as events from "./events.js";
 import * as pushes from "./pushes.js";
