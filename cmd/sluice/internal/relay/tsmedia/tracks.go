@@ -12,6 +12,7 @@ import (
 type kind struct {
 	codec    flv.FourCC // 0: not carried
 	channels int        // of Opus
+	latm     bool       // of AAC
 	name     string     // of what is not carried
 }
 
@@ -24,6 +25,8 @@ func kindOf(es *astits.PMTElementaryStream) kind {
 		return kind{codec: flv.CodecHEVC}
 	case astits.StreamTypeAACAudio:
 		return kind{codec: flv.CodecAAC}
+	case astits.StreamTypeAACLATMAudio:
+		return kind{codec: flv.CodecAAC, latm: true}
 	case astits.StreamTypeMPEG1Audio, astits.StreamTypeMPEG2Audio:
 		return kind{codec: flv.CodecMP3}
 	case astits.StreamTypeAC3Audio:
@@ -89,6 +92,11 @@ func (x *intake) newTrack(pid uint16, k kind) *track {
 		p := &pictures{intake: x, inBand: au.InBand{Codec: k.codec}}
 		t.take, t.next = p.take, p.next
 	case flv.CodecAAC:
+		if k.latm {
+			l := new(loas)
+			t.take, t.next = x.spoken(&l.cutter, l.frames)
+			break
+		}
 		a := new(adts)
 		t.take, t.next = x.spoken(&a.cutter, a.frames)
 	case flv.CodecOpus:
