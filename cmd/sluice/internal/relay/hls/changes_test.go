@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bluenviron/mediacommon/v2/pkg/formats/fmp4"
+
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/sluicetest"
@@ -359,5 +361,41 @@ func TestPlaylistsSayWhatTheHintedPartBeginsWith(t *testing.T) {
 	remember()
 	if end := texts[len(texts)-1]; !strings.Contains(end, "#EXT-X-DISCONTINUITY\n#EXT-X-PRELOAD-HINT:") {
 		t.Errorf("before the next segment is open the playlist is\n%s", end)
+	}
+}
+
+// What comes later stands first in fragments, and stays there.
+func TestATrackThatComesLaterStandsFirst(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	for kind, from := range [][2]*au.Config{{nil, audio}, {video, nil}} { // which comes later
+		x := newLine(t, from[0], from[1], nil)
+		for _, u := range made(0, 8000, 40, 25, video, audio) {
+			if later := kind == 0 == u.Video; later && (u.Time < 3000 || u.Time > 5000 && u.Time < 6000) {
+				continue
+			}
+			x.put(u)
+		}
+		if !x.cutter.finish() {
+			t.Fatal("no memory")
+		}
+		both := 0
+		for _, s := range x.all {
+			for _, p := range s.parts {
+				var parts fmp4.Parts
+				if err := parts.Unmarshal(p.buf.Bytes()); err != nil {
+					t.Fatal(err)
+				}
+				if list := parts[0].Tracks; len(list) == 2 {
+					both++
+					if list[0].ID != kind+1 {
+						t.Fatalf("track %d stands behind track %d", kind+1, list[0].ID)
+					}
+				}
+			}
+		}
+		if both == 0 {
+			t.Errorf("kind %d: no part has both tracks", kind)
+		}
 	}
 }

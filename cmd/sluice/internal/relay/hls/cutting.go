@@ -1,6 +1,10 @@
 package hls
 
-import "github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+import (
+	"slices"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+)
 
 // Where parts and segments end. Times in ms.
 const (
@@ -202,7 +206,9 @@ func all(t *track, _ int64) int { return t.complete() }
 func (s *segmenter) makePart(at int64, of func(*track, int64) int) (*part, bool) {
 	var runs []run
 	p := &part{duration: at - s.part, key: true}
-	for i, t := range s.tracks {
+	front := s.line.inits[len(s.line.inits)-1].front // written by this goroutine only
+	for _, i := range [2]int{front, 1 - front} {
+		t := s.tracks[i]
 		if t == nil || of(t, at) == 0 {
 			continue
 		}
@@ -213,7 +219,7 @@ func (s *segmenter) makePart(at int64, of func(*track, int64) int) (*part, bool)
 			p.key = r.samples[0].key
 		}
 	}
-	if s.tracks[0] != nil && (len(runs) == 0 || runs[0].track != 1) {
+	if s.tracks[0] != nil && !slices.ContainsFunc(runs, func(r run) bool { return r.track == 1 }) {
 		p.key = false
 	}
 	if len(runs) == 0 || p.duration <= 0 {

@@ -135,6 +135,7 @@ func (t *timeline) open(start int64, init *initialization, broken bool, now time
 		init.number = 0
 		if n := len(t.inits); n > 0 {
 			init.number = t.inits[n-1].number + 1
+			init.follows(&t.inits[n-1])
 		}
 		t.inits = append(t.inits, *init)
 	}

@@ -41,6 +41,21 @@ type initialization struct {
 	bytes         []byte
 	codecs        string // for CODECS
 	width, height int    // 0: not known, or no picture
+	have          [2]bool
+	front         int // the kind of track that stands first in fragments, 0 pictures, 1 sound
+}
+
+// follows takes what there was before. A track that has come later stands first: ffmpeg, and what is built on it,
+// passes over every head but the first, and ends where a fragment begins with a track that it does not know.
+// Behind one that it knows it takes its samples for that one's.
+func (in *initialization) follows(before *initialization) {
+	in.front = before.front
+	for kind, have := range in.have {
+		if have && !before.have[kind] {
+			in.front = kind
+		}
+		in.have[kind] = have || before.have[kind]
+	}
 }
 
 // newInitialization makes the head of a movie with these tracks, nil for one that there
@@ -59,6 +74,7 @@ func newInitialization(video, audio *au.Config) (initialization, error) {
 		}
 		tracks = append(tracks, t)
 		names = append(names, codecName(c))
+		in.have[i] = true
 	}
 	if video != nil {
 		if v, err := flv.ParseVideoConfig(video.Codec, video.Record); err == nil {
