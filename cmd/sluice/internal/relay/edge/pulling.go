@@ -148,7 +148,7 @@ func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc
 	// One timeout for everything before the first frame.
 	starting := time.AfterFunc(q.puller.options.Start, func() { cancel(errStart) })
 	defer starting.Stop()
-	late := q.deadline(cancel)
+	late := q.deadline(ctx, cancel)
 	defer late.Stop()
 	first, began := true, time.Now()
 	q.answered, q.way = began, nil
@@ -201,10 +201,11 @@ func (q *pulling) frameTime() time.Duration { return 2 * q.puller.options.Idle }
 
 // deadline returns a timer that ends a connection whose next frame takes too long, unless that is the publisher's
 // silence. It begins with the first frame.
-func (q *pulling) deadline(cancel context.CancelCauseFunc) *time.Timer {
+func (q *pulling) deadline(ctx context.Context, cancel context.CancelCauseFunc) *time.Timer {
 	var late *time.Timer
+	from := q.from // another connection may have begun when this is called
 	late = time.AfterFunc(time.Duration(math.MaxInt64), func() {
-		if quiet := q.puller.options.Quiet; quiet != nil && quiet(q.stream, q.from) {
+		if quiet := q.puller.options.Quiet; quiet != nil && ctx.Err() == nil && quiet(q.stream, from) {
 			late.Reset(q.frameTime())
 			return
 		}
