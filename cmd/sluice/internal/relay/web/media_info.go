@@ -41,13 +41,13 @@ func mediaInfo(st *live.Stream, f live.StreamStats) (*VideoInfo, *AudioInfo) {
 		}
 	}
 	if id := meta.Number("videocodecid"); video == nil && id != 0 {
-		video = &VideoInfo{Codec: videoCodec(uint8(id))}
+		video = &VideoInfo{Codec: videoCodec(id)}
 	}
 	if video != nil && video.Width == 0 {
 		video.Width, video.Height = pixels(meta.Number("width")), pixels(meta.Number("height"))
 	}
 	if id := meta.Number("audiocodecid"); audio == nil && id != 0 {
-		audio = &AudioInfo{Codec: audioCodec(uint8(id)), Rate: pixels(meta.Number("audiosamplerate")), Channels: 1}
+		audio = &AudioInfo{Codec: audioCodec(id), Rate: pixels(meta.Number("audiosamplerate")), Channels: 1}
 		if stereo, ok := meta.Get("stereo"); ok && stereo == true {
 			audio.Channels = 2
 		}
@@ -122,17 +122,23 @@ func metadataOf(st *live.Stream) (meta amf0.Object) {
 }
 
 // videoCodec returns the name of a codec by its number in the metadata, which is
-// the one in a tag's header.
-func videoCodec(id uint8) string {
-	h, err := flv.ParseVideo([]byte{id & 0x0f, 0, 0, 0, 0})
+// the one in a tag's header, or of enhanced RTMP its four letters.
+func videoCodec(id float64) string {
+	if id > 0xff {
+		return flv.FourCC(id).String()
+	}
+	h, err := flv.ParseVideo([]byte{uint8(id) & 0x0f, 0, 0, 0, 0})
 	if err != nil {
 		return ""
 	}
 	return h.Codec.String()
 }
 
-func audioCodec(id uint8) string {
-	h, err := flv.ParseAudio([]byte{id << 4, 0})
+func audioCodec(id float64) string {
+	if id > 0xff {
+		return flv.FourCC(id).String()
+	}
+	h, err := flv.ParseAudio([]byte{uint8(id) << 4, 0})
 	if err != nil {
 		return ""
 	}

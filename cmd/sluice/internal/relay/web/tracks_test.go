@@ -38,6 +38,9 @@ func TestTracks(t *testing.T) {
 		{"metadata that says a codec alone", []string{
 			"\x12\x02\x00\x0aonMetaData\x08\x00\x00\x00\x01\x00\x0caudiocodecid\x00\x40\x00\x00\x00\x00\x00\x00\x00\x00\x00\x09", "\x08\x2f\xff\xfb\x94\x64\x00\x00",
 		}, `audio 0 .mp3 48000`},
+		{"metadata that says a codec by its four letters, and nothing of it yet", []string{
+			"\x12\x02\x00\x0aonMetaData\x08\x00\x00\x00\x01\x00\x0caudiocodecid\x00\x41\xd3\xdc\x1d\x5c\xc0\x00\x00\x00\x00\x09",
+		}, `audio 0 Opus 0`},
 		{"cut off", []string{"\x08\x95\x20mp4a\x00" + sized(aac44) + "Opus\x01\x00\x10\x00x"}, `audio 0 mp4a 44100`},
 	} {
 		h := live.NewHub(live.HubOptions{})
