@@ -221,5 +221,5 @@ func (m *Muxer) sound(t *muxed, u *au.Unit, pts int64) error {
 	if err != nil {
 		return err
 	}
-	return m.packets.write(load{t.pid, audioStream, pts, pts, true, data})
+	return m.packets.write(load{t.pid, audioStream, pts, pts, m.video == nil, data})
 }

@@ -62,7 +62,7 @@ type load struct {
 	pid      uint16
 	stream   uint8 // its id
 	pts, dts int64
-	key      bool // a decoder can start at it
+	key      bool // a player can begin with it
 	data     []byte
 }
 
@@ -73,6 +73,12 @@ func (w *packets) write(u load) error {
 		w.library.SetPCRPID(u.pid)
 	}
 	var field *astits.PacketAdaptationField
+	if u.key && u.pid != w.clock {
+		// The library writes them before a key frame that has the clock.
+		if _, err := w.library.WriteTables(); err != nil {
+			return err
+		}
+	}
 	if u.key {
 		field = &astits.PacketAdaptationField{RandomAccessIndicator: true}
 	}
