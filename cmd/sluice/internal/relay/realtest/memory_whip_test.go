@@ -33,7 +33,7 @@ func TestACrowdOfFastWHIPPublishersInASmallControlGroup(t *testing.T) {
 	defer publishing.Wait()
 	defer close(stop)
 	for i := range crowd {
-		p, err := floodWHIP(t, fmt.Sprintf("http://%s/live/w%d/whip", s.HTTP, i))
+		p, err := floodWHIP(t, fmt.Sprintf("http://%s/live/w%d/whip", s.HTTP, i), pion.NetworkTypeTCP4)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ type whipFlood struct {
 	ended chan struct{}
 }
 
-func floodWHIP(t testing.TB, address string) (*whipFlood, error) {
+func floodWHIP(t testing.TB, address string, over pion.NetworkType) (*whipFlood, error) {
 	c := pion.RTPCodecCapability{MimeType: pion.MimeTypeH264, ClockRate: 90000, SDPFmtpLine: "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f"}
 	m := &pion.MediaEngine{}
 	if err := m.RegisterCodec(pion.RTPCodecParameters{RTPCodecCapability: c, PayloadType: 96}, pion.RTPCodecTypeVideo); err != nil {
@@ -85,7 +85,7 @@ func floodWHIP(t testing.TB, address string) (*whipFlood, error) {
 	}
 	p := &whipFlood{ended: make(chan struct{})}
 	var err error
-	if p.pc, err = newRTC(t, m, pion.NetworkTypeTCP4); err != nil {
+	if p.pc, err = newRTC(t, m, over); err != nil {
 		return nil, err
 	}
 	connected := make(chan struct{})

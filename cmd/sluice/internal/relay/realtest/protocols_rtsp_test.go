@@ -99,7 +99,11 @@ func (x *rtspSession) interleaved() (bool, error) {
 
 // openRTSP connects.
 func openRTSP(t testing.TB, address, url string) *rtspSession {
-	conn := dial(t, address, false)
+	return openRTSPOn(dial(t, address, false), url)
+}
+
+// openRTSPOn is openRTSP on a connection.
+func openRTSPOn(conn net.Conn, url string) *rtspSession {
 	return &rtspSession{conn: conn, r: bufio.NewReaderSize(conn, 64<<10), url: url}
 }
 
