@@ -3,6 +3,7 @@ package live
 import (
 	"math/bits"
 
+	"github.com/sluice-go/sluice/internal/hooks"
 	"github.com/sluice-go/sluice/mem"
 )
 
@@ -19,6 +20,7 @@ type segments struct {
 	grows  bool  // the newest segment grows; its n is not known yet
 
 	list    []segment // oldest first
+	adopted *block    // the newest that adopt has added, if it is there; nil: none
 	open    *block    // that grow fills; nil when there is none
 	alloc   *mem.Allocator
 	account *account
@@ -111,13 +113,28 @@ func (g *segments) size() int {
 	return min(max(firstSegment, 1<<(bits.Len(uint(quarter))-1)), fullSegment)
 }
 
-// adopt appends the bytes of p, transferred: they stay where they are.
+// What mem says of the block that a Buf lies in.
+var (
+	pinned   = hooks.Pinned.(func(a *mem.Allocator, b mem.Buf) int)
+	together = hooks.Together.(func(a, b mem.Buf) bool)
+)
+
+// adopt appends the bytes of p, transferred: they stay where they are. They keep the whole block
+// that they came in, however small a part of it they are; for neighbours in one the newest is charged
+// for it, which is the last to go.
 func (g *segments) adopt(p mem.Buf) {
 	n := p.Len()
 	b := g.block()
+	if last := g.adopted; last != nil && together(last.buf, p) {
+		b.size, last.size = last.size, 0
+	} else {
+		if b.size = pinned(g.alloc, p); b.size == 0 { // another's memory
+			b.size = blockOf(n)
+		}
+		g.charge(b.size)
+	}
 	b.buf, b.users = p, 1 //sluice:moved
-	b.size = blockOf(n)
-	g.charge(b.size)
+	g.adopted = b
 	g.settle()
 	g.add(segment{block: b, first: g.end, n: n})
 	g.end += int64(n)
@@ -209,7 +226,7 @@ func (g *segments) drop() {
 	if g.open != nil {
 		g.release(g.open)
 	}
-	g.list, g.open, g.room, g.grows, g.spare = nil, nil, nil, false, nil
+	g.list, g.open, g.room, g.grows, g.spare, g.adopted = nil, nil, nil, false, nil, nil
 }
 
 // release ends one use of b.
@@ -218,6 +235,9 @@ func (g *segments) release(b *block) {
 		return
 	}
 	g.charge(-b.size)
+	if g.adopted == b {
+		g.adopted = nil
+	}
 	if b.slab.Valid() {
 		b.slab.Release()
 	} else {

@@ -108,3 +108,43 @@ func recount(t *testing.T, seed uint64, step int, g *segments) {
 		t.Fatalf("seed %d, step %d: %d bytes are counted, %d held", seed, step, held, g.held)
 	}
 }
+
+// A frame keeps the whole block that it came in, and is charged for it; neighbours in one are together, until
+// the last of them goes.
+func TestAdoptedFramesAreChargedForTheirBlocks(t *testing.T) {
+	const size, frame = 1 << 20, 40 << 10
+	alloc := mem.New(mem.Options{Name: t.Name()})
+	sluicetest.NoLeaks(t, alloc)
+	var acc account
+	g := segments{alloc: alloc, account: &acc}
+	var ends []int64
+	for block := range 3 {
+		slab := alloc.Slab(size)
+		for i := range 4 {
+			g.adopt(slab.Cut(i*frame, frame))
+			g.grow(100) // as between frames of FLV
+			ends = append(ends, g.end)
+		}
+		slab.Release()
+		if held, copied := acc.held.Load(), int64(fullSegment); held < int64(block+1)*size || held > int64(block+1)*size+copied {
+			t.Errorf("%d bytes are charged for %d blocks of %d", held, block+1, size)
+		}
+	}
+	for i, end := range ends[:len(ends)-1] {
+		g.trim(end)
+		if held, blocks := acc.held.Load(), int64(3-(i+1)/4); held < blocks*size || held > blocks*size+fullSegment {
+			t.Errorf("%d bytes are charged without the first %d frames, for %d blocks", held, i+1, blocks)
+		}
+	}
+	if out := alloc.Stats().OutBytes; out > size+fullSegment {
+		t.Errorf("%d bytes are kept", out)
+	}
+	g.adopt(mem.Wrap(make([]byte, frame), nil)) // of no allocator
+	if held := acc.held.Load(); held < size+frame {
+		t.Errorf("%d bytes are charged", held)
+	}
+	g.drop()
+	if acc.held.Load() != 0 {
+		t.Errorf("%d bytes are left", acc.held.Load())
+	}
+}

@@ -8,6 +8,7 @@ func init() {
 	hooks.Keep = (*Allocator).keep
 	hooks.Budget = (*Allocator).pressed
 	hooks.Pinned = (*Allocator).pinned
+	hooks.Together = together
 	hooks.PinnedAll = (*Allocator).pinnedAll
 	hooks.CachedSlab = (*Allocator).cachedSlab
 	hooks.SlabOf = slabOf

@@ -8,6 +8,9 @@ func (a *Allocator) pinned(b Buf) int {
 	return 0
 }
 
+// together reports whether a and b keep the same block.
+func together(a, b Buf) bool { return a.c.block == b.c.block }
+
 // pinnedAll is pinned of the parts of m, where neighbours in one block count once.
 func (a *Allocator) pinnedAll(m *Memory) (size int) {
 	for i := range m.bufs {

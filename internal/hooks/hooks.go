@@ -17,6 +17,8 @@ var (
 	Budget any
 	// Pinned is a func(a *mem.Allocator, b mem.Buf) int.
 	Pinned any
+	// Together is a func(a, b mem.Buf) bool.
+	Together any
 	// PinnedAll is a func(a *mem.Allocator, m *mem.Memory) int.
 	PinnedAll any
 	// CachedSlab is a func(a *mem.Allocator, n int) mem.Slab.
