@@ -128,9 +128,7 @@ func (g *segments) adopt(p mem.Buf) {
 	if last := g.adopted; last != nil && together(last.buf, p) {
 		b.size, last.size = last.size, 0
 	} else {
-		if b.size = pinned(g.alloc, p); b.size == 0 { // another's memory
-			b.size = blockOf(n)
-		}
+		b.size = int(blockSize(g.alloc, p))
 		g.charge(b.size)
 	}
 	b.buf, b.users = p, 1 //sluice:moved
@@ -140,8 +138,13 @@ func (g *segments) adopt(p mem.Buf) {
 	g.end += int64(n)
 }
 
-// blockOf is the size of the block that a frame of n bytes comes in.
-func blockOf(n int) int { return 1 << bits.Len(uint(n-1)) }
+// blockSize is the size of the block that p keeps, an estimate for one that is of another allocator.
+func blockSize(alloc *mem.Allocator, p mem.Buf) int64 {
+	if n := pinned(alloc, p); n > 0 {
+		return int64(n)
+	}
+	return 1 << bits.Len(uint(max(p.Len(), 1)-1))
+}
 
 func (g *segments) block() *block {
 	if k := len(g.spare) - 1; k >= 0 {

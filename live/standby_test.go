@@ -280,3 +280,30 @@ func TestStandbysStayWithinTheHubsMemory(t *testing.T) {
 		t.Errorf("%d bytes are held by no stream", held)
 	}
 }
+
+// What is kept of a publisher that waits counts with the blocks that it keeps, each once.
+func TestStandbyCountsTheBlocksThatItKeeps(t *testing.T) {
+	const size = 256 << 10
+	alloc := mem.New(mem.Options{Name: t.Name()})
+	sluicetest.NoLeaks(t, alloc)
+	h := NewHub(HubOptions{Stream: StreamOptions{Allocator: alloc}})
+	defer h.Close()
+	first := mustPublish(t, h, "s", PublishOptions{Standby: true})
+	second := mustPublish(t, h, "s", PublishOptions{Standby: true})
+	send(t, first, video(0, true, 100))
+	for block := range uint32(4) {
+		slab := alloc.Slab(size)
+		for i := range uint32(3) {
+			g := video(block*120+i*40, block == 0 && i == 0, 1000)
+			b := slab.Cut(int(i)*2000, len(g.body))
+			copy(b.Bytes(), g.body)
+			if err := second.Publish(Frame{Type: g.typ, Time: g.time, Payload: b}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		slab.Release()
+		if held := second.warm.held; held != int64(block+1)*size {
+			t.Errorf("%d bytes are charged for %d blocks of %d", held, block+1, size)
+		}
+	}
+}

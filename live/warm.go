@@ -68,13 +68,12 @@ func (w *warm) keep(f Frame, now int64, o *StreamOptions) (start bool) {
 		w.drop() // of no use without its beginning
 	}
 	if start || len(w.frames) > 0 {
-		w.frames = append(w.frames, Frame{Type: f.Type, Time: f.Time, Payload: f.Payload.Retain()})
-		n := f.Payload.Len()
-		took := int64(n) // small ones come many to a block
-		if n >= keepFrom {
-			took = int64(blockOf(n))
+		took := int64(0) // neighbours in one block count once
+		if k := len(w.frames) - 1; k < 0 || !together(w.frames[k].Payload, f.Payload) {
+			took = blockSize(o.Allocator, f.Payload)
 		}
-		w.bytes += n
+		w.frames = append(w.frames, Frame{Type: f.Type, Time: f.Time, Payload: f.Payload.Retain()})
+		w.bytes += f.Payload.Len()
 		w.held += took
 		w.account.held.Add(took)
 		w.trim(w.account.share())
