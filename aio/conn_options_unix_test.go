@@ -5,9 +5,11 @@ package aio_test
 import (
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/sluice-go/sluice/aio"
 )
@@ -53,6 +55,57 @@ func TestOptionsOfAConnection(t *testing.T) {
 		s.end()
 		if err := raw.Control(func(uintptr) {}); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("after the end: %v", err)
+		}
+	})
+}
+
+// Control holds no lock: its function uses the connection, and may end it. The descriptor stays
+// open until it returns.
+func TestControlUsesTheConnection(t *testing.T) {
+	eachKind(t, func(t *testing.T, config *tls.Config, o aio.Options) {
+		closed := make(closings, 1)
+		h := &aio.ConnHandler[int]{
+			TLS:    config,
+			Closed: func(_ *aio.Conn[int], reason error) { closed <- reason },
+		}
+		h.Data = func(c *aio.Conn[int], p []byte) error {
+			raw, err := c.SyscallConn()
+			if err != nil {
+				return err
+			}
+			go func() {
+				err := raw.Control(func(fd uintptr) {
+					if c.LocalAddr() == nil || c.Queued() < 0 {
+						t.Error("the connection has no address")
+					}
+					if _, err := c.Write([]byte("x")); err != nil {
+						t.Error(err)
+					}
+					c.Close()
+					closed.wait(t)
+					if _, err := syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_TYPE); err != nil {
+						t.Errorf("the descriptor: %v", err)
+					}
+				})
+				closed <- err
+			}()
+			return nil
+		}
+		s := serveConns(t, h, aio.Server{Options: o})
+		defer s.end()
+		conn := s.dial()
+		defer conn.Close()
+		if _, err := io.WriteString(conn, "x"); err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.SetDeadline(time.Now().Add(atMost)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(conn); string(got) != "x" || err != nil {
+			t.Errorf("the peer gets %q, %v", got, err)
+		}
+		if err := closed.wait(t); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -56,7 +56,8 @@ func (d *Driver) drop(c *conn, err error) bool {
 	} else {
 		d.table.leaveFD(c)
 	}
-	if o, ok := c.name.(*own); !d.life.closed && (!ok || o.shown) {
+	o, accepted := c.name.(*own)
+	if !d.life.closed && (!accepted || o.shown) {
 		// A duplicate that the program has made would keep it registered.
 		_ = d.poller.Remove(int(c.FD))
 	}
@@ -67,7 +68,11 @@ func (d *Driver) drop(c *conn, err error) bool {
 	if c.queued() > 0 {
 		c.ResetOnClose()
 	}
-	c.Close()
+	if accepted {
+		o.closeSocket()
+	} else {
+		c.Close()
+	}
 	d.completeAll(c, err)
 	return true
 }

@@ -24,6 +24,7 @@ type own struct {
 	driver *Driver        // nil until it is adopted, before which it is no operation's name
 	remote netip.AddrPort // invalid for Unix sockets
 	shown  bool           // the program has had the descriptor
+	shows  int32          // calls of Control under way, which keep it open
 }
 
 func newOwn(s socket.Socket, remote netip.AddrPort) *own {
@@ -157,9 +158,16 @@ func (o *own) Close() error {
 		o.driver.drop(&o.conn, io.ErrClosedPipe)
 	case !o.closed:
 		o.closed = true
-		o.Socket.Close()
+		o.closeSocket()
 	}
 	return nil
+}
+
+// closeSocket closes the descriptor, now or when the last Control returns. Called with mu.
+func (o *own) closeSocket() {
+	if o.closed && o.shows == 0 {
+		o.Socket.Close()
+	}
 }
 
 // Read and Write do nothing: the connection is a name, as delegated ones are.
@@ -233,15 +241,25 @@ func (o *own) SyscallConn() (syscall.RawConn, error) { return rawOwn{o}, nil }
 // rawOwn is a syscall.RawConn that does not wait.
 type rawOwn struct{ o *own }
 
-// Control calls f with the descriptor, which stays open until f returns.
+// Control calls f with the descriptor, which stays open until f returns. It holds no lock
+// meanwhile: f may use the connection, and take its time.
 func (r rawOwn) Control(f func(fd uintptr)) error {
-	r.o.mu.Lock()
-	defer r.o.mu.Unlock()
-	if r.o.closed {
-		return r.o.failed("raw-control")
+	o := r.o
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return o.failed("raw-control")
 	}
-	r.o.shown = true
-	f(uintptr(r.o.FD))
+	o.shown = true
+	o.shows++
+	fd := o.FD
+	o.mu.Unlock()
+	defer func() { // also when f panics
+		o.mu.Lock()
+		o.shows--
+		o.closeSocket()
+	}()
+	f(uintptr(fd))
 	return nil
 }
 
