@@ -195,6 +195,9 @@ func Wrap(p []byte, free func()) Buf {
 	return Buf{&b.own, firstKey}
 }
 
+// runsFree reports whether a function of the program may run when b is released.
+func (b Buf) runsFree() bool { return b.c != nil && b.c.block.free != nil }
+
 //go:noinline
 func panicReleased(op string) {
 	panic("mem: Buf." + op + ": the Buf is zero or was released")

@@ -14,5 +14,7 @@ func init() {
 	hooks.SlabOf = slabOf
 	hooks.Park = (*Slab).park
 	hooks.Unpark = unpark
+	hooks.RunsFree = Buf.runsFree
+	hooks.RunsFreeAny = (*Memory).runsFree
 	hooks.Taken = (*Allocator).taken
 }

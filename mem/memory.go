@@ -188,6 +188,16 @@ func (m *Memory) NewReader() MemoryReader {
 	return MemoryReader{Length: m.Size, m: m}
 }
 
+// runsFree is Buf.runsFree for any part.
+func (m *Memory) runsFree() bool {
+	for i := range m.bufs {
+		if m.bufs[i].runsFree() {
+			return true
+		}
+	}
+	return false
+}
+
 func (m *Memory) live(op string) {
 	if m.released {
 		panicMemory(op)

@@ -29,6 +29,10 @@ var (
 	Park any
 	// Unpark is a func(p Parked) mem.Slab.
 	Unpark any
+	// RunsFree is a func(b mem.Buf) bool.
+	RunsFree any
+	// RunsFreeAny is a func(m *mem.Memory) bool.
+	RunsFreeAny any
 	// HoldBeside is a func(b *sluice.BufReader, held int).
 	HoldBeside any
 	// AwaitBeside is a func(b *sluice.BufReader, n int) (mem.Slab, error).

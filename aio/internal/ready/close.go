@@ -23,7 +23,7 @@ func (d *Driver) Close() {
 	for _, c := range d.all() {
 		c.mu.Lock()
 		d.drop(c, op.ErrWatcherClosed)
-		c.mu.Unlock()
+		d.unlock(c)
 	}
 	close(d.life.gone)
 	d.poller.Close()

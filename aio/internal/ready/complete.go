@@ -66,14 +66,15 @@ func (d *Driver) releaseTransferred(t *task) {
 	switch {
 	case t.more == nil:
 	case t.more.memory != nil:
-		t.more.memory.Release()
+		d.releaseMemory(t.more.memory)
 		t.more.memory = nil
 	case !t.more.single.Valid():
 	case t.kind == op.WriteBytes:
 		d.leased.LetGo(t.more.single)
 		t.more.single = mem.Buf{}
 	default:
-		t.more.single.Release()
+		d.releaseBuf(t.more.single) //sluice:moved
+		t.more.single = mem.Buf{}
 	}
 }
 
@@ -100,7 +101,7 @@ func (d *Driver) completeAll(c *conn, err error) {
 // queue of c any more.
 func (d *Driver) completeEarly(c *conn, t *task, seq uint32, err error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer d.unlock(c)
 	if t.is(seq) {
 		d.complete(c, t, err)
 	}

@@ -21,6 +21,7 @@ type Driver struct {
 	start    time.Time // deadlines are kept in nanoseconds since then
 	leased   blocks.Leased
 	round    round
+	foreign  foreign
 
 	mu       sync.Mutex // guards what follows
 	poller   *poller.Poller

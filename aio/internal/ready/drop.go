@@ -37,7 +37,7 @@ func (d *Driver) CloseConn(name net.Conn) error {
 		}
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer d.unlock(c)
 	d.drop(c, io.ErrClosedPipe)
 	return nil
 }

@@ -38,7 +38,7 @@ func (d *Driver) collected() {
 	for _, c := range forgotten {
 		c.mu.Lock()
 		dropped := d.drop(c, io.ErrClosedPipe)
-		c.mu.Unlock()
+		d.unlock(c)
 		if dropped {
 			d.mu.Lock()
 			d.counters.Collected++

@@ -20,7 +20,7 @@ func (d *Driver) WriteMany(ctx any, conns []net.Conn, b *mem.Buf, slow op.Slow) 
 		if c, err = d.find(name); err == nil {
 			c.mu.Lock()
 			n, err = d.writeOne(c, name, ctx, b, slow, &s)
-			c.mu.Unlock()
+			d.unlock(c)
 		}
 		if err == op.ErrWatcherClosed {
 			return s, err
@@ -72,6 +72,9 @@ func (d *Driver) writeOne(c *conn, name net.Conn, ctx any, b *mem.Buf, slow op.S
 		d.blockedWrites(c)
 	}
 	// Once for all connections that have to wait.
+	if runsFree(*b) {
+		d.setAside(transferred{single: b.Retain()})
+	}
 	b.Compact()
 	r := op.Request{Kind: op.WriteBuf, Ctx: ctx, Single: b.Retain(), Quiet: true}
 	err = d.queueWrite(c, name, &r, n)

@@ -112,7 +112,7 @@ func (d *Driver) findOwn(o *own) (*conn, error) {
 
 func (d *Driver) closeOwn(o *own) {
 	o.mu.Lock()
-	defer o.mu.Unlock()
+	defer d.unlock(&o.conn)
 	if o.driver == d {
 		d.drop(&o.conn, io.ErrClosedPipe)
 	}
@@ -152,11 +152,13 @@ func (d *Driver) Held(name net.Conn) int {
 // Close frees the connection.
 func (o *own) Close() error {
 	o.mu.Lock()
+	if d := o.driver; d != nil {
+		defer d.unlock(&o.conn)
+		d.drop(&o.conn, io.ErrClosedPipe)
+		return nil
+	}
 	defer o.mu.Unlock()
-	switch {
-	case o.driver != nil:
-		o.driver.drop(&o.conn, io.ErrClosedPipe)
-	case !o.closed:
+	if !o.closed {
 		o.closed = true
 		o.closeSocket()
 	}

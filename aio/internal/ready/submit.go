@@ -25,7 +25,7 @@ func (d *Driver) Submit(name net.Conn, r op.Request) error {
 		} else {
 			err = d.submitRead(c, name, &r)
 		}
-		c.mu.Unlock()
+		d.unlock(c)
 	}
 	if err != nil {
 		r.Release()
@@ -104,6 +104,7 @@ func (d *Driver) keepLent(r *op.Request) {
 // first. Called with c.mu.
 func (d *Driver) queueWrite(c *conn, name net.Conn, r *op.Request, done int) error {
 	if r.Kind == op.WriteMemory && c.IsSocket && !c.Stream && len(r.Memory.Buffers) > socket.MaxParts {
+		d.keepUntilUnlock(r)
 		r.Join(d.settings.Allocator) // two calls would be two messages
 	}
 	size, held := r.Length(), r.Holds(d.settings.Allocator)
@@ -116,6 +117,7 @@ func (d *Driver) queueWrite(c *conn, name net.Conn, r *op.Request, done int) err
 		if limit := d.settings.QueueLimit; limit > 0 && !r.Kind.IsMark() && more > limit-c.held {
 			return d.overLimit(c, size, more)
 		}
+		d.keepUntilUnlock(r)
 		r.Compact(d.settings.Allocator)
 	}
 	t := c.newTask(r)
@@ -144,7 +146,7 @@ func (d *Driver) queueWrite(c *conn, name net.Conn, r *op.Request, done int) err
 	if !waits {
 		d.progressWrites(c)
 		if c.writes.tail == t {
-			t.compact(d.settings.Allocator)
+			d.compact(t)
 		}
 	}
 	return nil

@@ -131,12 +131,13 @@ func (t *task) gather(g *socket.Gather) {
 	}
 }
 
-// compact makes a queued write hold little more memory than its bytes.
-func (t *task) compact(a *mem.Allocator) {
+// compact makes a queued write hold little more memory than its bytes. Called with c.mu.
+func (d *Driver) compact(t *task) {
 	if t.kind == op.WriteBytes || t.kind.IsMark() {
 		return
 	}
 	r := op.Request{Kind: t.kind, Single: t.more.single, Memory: t.more.memory} //sluice:moved
-	r.Compact(a)
+	d.keepUntilUnlock(&r)
+	r.Compact(d.settings.Allocator)
 	t.kind, t.more.single, t.more.memory = r.Kind, r.Single, r.Memory //sluice:moved
 }

@@ -185,7 +185,7 @@ func (d *Driver) progressConn(c *conn, what poller.Bits) {
 	if what&poller.Writable != 0 {
 		d.progressWrites(c)
 	}
-	c.mu.Unlock()
+	d.unlock(c)
 }
 
 // readBacklog reads from the connections that were left to Wait. What is submitted
@@ -198,7 +198,7 @@ func (d *Driver) readBacklog() {
 		before := c.pending
 		more := d.progressReads(c, true)
 		got := c.pending != before
-		c.mu.Unlock()
+		d.unlock(c)
 		d.mu.Lock()
 		if !more {
 			continue
@@ -244,7 +244,7 @@ func (d *Driver) expire() {
 func (d *Driver) endLate(e expiry, now int64, try bool) {
 	c := e.c
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer d.unlock(c)
 	if !e.t.is(e.seq) {
 		return
 	}
