@@ -69,10 +69,15 @@ func parseOffer(p []byte) (*offer, error) {
 	o := &offer{text: withoutCandidates(string(p))}
 	for _, m := range d.MediaDescriptions {
 		for _, name := range []string{"ice-ufrag", "ice-pwd", "fingerprint", "setup"} {
-			if value, ok := m.Attribute(name); !ok || value == "" {
-				if value, ok = d.Attribute(name); !ok || value == "" {
-					return nil, fmt.Errorf("%w: a medium without %s", ErrOffer, name)
-				}
+			value, _ := m.Attribute(name)
+			if value == "" {
+				value, _ = d.Attribute(name)
+			}
+			if value == "" {
+				return nil, fmt.Errorf("%w: a medium without %s", ErrOffer, name)
+			}
+			if name == "setup" && value == "passive" { // RFC 9725, section 4.4.4
+				return nil, fmt.Errorf("%w: a=setup:passive; the server waits for the client's handshake, which offers actpass or active", ErrOffer)
 			}
 		}
 		one := medium{video: m.MediaName.Media == "video"}
@@ -102,15 +107,18 @@ func parseOffer(p []byte) (*offer, error) {
 // bundle checks that all media that are used share one connection (RFC 9725, section
 // 4.4.1). A medium by itself may be without a group, which the library asks for.
 func (o *offer) bundle(d *sdp.SessionDescription) error {
-	group, grouped := d.Attribute("group")
-	if !grouped && len(o.media) == 1 {
+	at := slices.IndexFunc(d.Attributes, func(a sdp.Attribute) bool { return a.Key == "group" && strings.HasPrefix(a.Value, "BUNDLE ") })
+	if at < 0 && len(o.media) == 1 {
 		before, after, _ := strings.Cut(o.text, "\nm=")
 		o.text, o.alone = before+"\na=group:BUNDLE "+o.media[0].mid+"\r\nm="+after, true
 		return nil
 	}
-	mids := strings.Fields(group)
+	var mids []string
+	if at >= 0 {
+		mids = strings.Fields(d.Attributes[at].Value)[1:]
+	}
 	for _, one := range o.media {
-		if (one.sends || one.receives) && (len(mids) == 0 || mids[0] != "BUNDLE" || !slices.Contains(mids[1:], one.mid)) {
+		if (one.sends || one.receives) && !slices.Contains(mids, one.mid) {
 			return fmt.Errorf("%w: a medium, mid %.20q, is not in the group of a=group:BUNDLE", ErrOffer, one.mid)
 		}
 	}
@@ -118,11 +126,15 @@ func (o *offer) bundle(d *sdp.SessionDescription) error {
 }
 
 // withoutCandidates leaves out the candidates of the client, which a server that is
-// ICE-lite has no use for, and the layers of simulcast, of which one is taken (layered).
+// ICE-lite has no use for, the layers of simulcast, of which one is taken (layered), and
+// groups that are no bundle.
 func withoutCandidates(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		name, _, _ := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
+		name, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
+		if name == "a=group" && !strings.HasPrefix(value, "BUNDLE ") {
+			continue
+		}
 		switch name {
 		case "a=candidate", "a=end-of-candidates", "a=remote-candidates", "a=simulcast", "a=rid":
 			continue

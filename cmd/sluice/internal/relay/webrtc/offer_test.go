@@ -128,6 +128,7 @@ func TestOfferFaults(t *testing.T) {
 		"no ufrag":          strings.ReplaceAll(good, "a=ice-ufrag", "a=x"),
 		"no group":          strings.ReplaceAll(good, "a=group", "a=x"),
 		"another group":     strings.ReplaceAll(good, "a=group:BUNDLE", "a=group:LS"),
+		"to be served":      strings.ReplaceAll(good, "a=setup:actpass", "a=setup:passive"),
 		"half a group":      strings.ReplaceAll(good, "a=group:BUNDLE 0 1", "a=group:BUNDLE 0"),
 		"many formats":      strings.Replace(good, "SAVPF 111", "SAVPF 111"+strings.Repeat(" 9", maxFormats), 1),
 		"a long one":        good + strings.Repeat("a=candidate:1 1 udp 1 192.0.2.1 1 typ host\r\n", MaxOffer/40),
@@ -138,6 +139,18 @@ func TestOfferFaults(t *testing.T) {
 		if _, err := parseOffer([]byte(text)); !errors.Is(err, ErrOffer) {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// A group of another kind may stand beside the one that counts (RFC 5888, section 5).
+func TestOfferOfTwoGroups(t *testing.T) {
+	text := strings.Replace(string(browserOffer(t)), "a=group:BUNDLE", "a=group:LS 0 1\r\na=group:BUNDLE", 1)
+	o, err := parseOffer([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(o.text, "a=group:LS") || !strings.Contains(o.text, "a=group:BUNDLE 0 1") {
+		t.Errorf("the offer for the library, which looks at one group, is %s", o.text)
 	}
 }
 
