@@ -23,15 +23,23 @@ func plainH264(m *pion.MediaEngine) error {
 	return m.RegisterCodec(pion.RTPCodecParameters{RTPCodecCapability: c, PayloadType: 127}, pion.RTPCodecTypeVideo)
 }
 
-// saysWhatItIs checks that each medium of an answer has its name and a connection, also one
-// that is rejected: GStreamer takes no answer without, nor any of its media then.
-func saysWhatItIs(t *testing.T, answer string) {
+// saysWhatItIs checks that each medium of an answer has its name, a connection and a format
+// that was offered, also one that is rejected: GStreamer, aiortc and werift take no answer
+// without, nor any of its media then.
+func saysWhatItIs(t *testing.T, offer, answer string) {
 	t.Helper()
-	for _, m := range strings.Split(answer, "\nm=")[1:] {
-		for _, name := range []string{"mid:", "ice-ufrag:", "ice-pwd:", "setup:passive"} {
+	media := strings.Split(offer, "\nm=")[1:]
+	for i, m := range strings.Split(answer, "\nm=")[1:] {
+		for _, name := range []string{"mid:", "ice-ufrag:", "ice-pwd:", "setup:passive", "rtcp-mux\r"} {
 			if n := strings.Count(m, "\na="+name); n != 1 {
 				t.Errorf("a=%s stands %d times in a medium of the answer %s", name, n, answer)
 			}
+		}
+		if sends := strings.Contains(m, "\na=sendonly"); sends != strings.Contains(m, "\na=msid:") {
+			t.Errorf("a medium of the answer sends: %v, in %s", sends, answer)
+		}
+		if described := regexp.MustCompile(`\na=rtpmap:[^\r]*`).FindString(m); described == "" || !strings.Contains(strings.ToLower(media[i]), strings.ToLower(described)) {
+			t.Errorf("no format of the offer stands in a medium of the answer %s", answer)
 		}
 	}
 }
@@ -84,7 +92,10 @@ func TestWHEPOfSomeMedia(t *testing.T) {
 			if strings.Contains(v.pc.RemoteDescription().SDP, "a=group") == (c.change != nil) {
 				t.Errorf("the answer is %s", v.pc.RemoteDescription().SDP)
 			}
-			saysWhatItIs(t, v.pc.RemoteDescription().SDP)
+			if strings.Contains(v.pc.RemoteDescription().SDP, "\nm=video 0 ") || strings.Contains(v.pc.RemoteDescription().SDP, "\nm=audio 0 ") {
+				t.Errorf("a medium is rejected whose codec is known: %s", v.pc.RemoteDescription().SDP)
+			}
+			saysWhatItIs(t, v.pc.LocalDescription().SDP, v.pc.RemoteDescription().SDP)
 			// The viewer may be connected late: it goes on until there is something.
 			next := p.repeat(c.tags[half:])
 			relayEventually(t, "media", func() bool {

@@ -50,9 +50,10 @@ func withoutGroup(answer string) string {
 	return before + after
 }
 
-// named returns an answer whose rejected media have a name and a connection, as browsers
-// write them. The library leaves both out (RFC 9429, section 5.3.1, asks for neither), and
-// GStreamer then takes no medium of the answer.
+// named returns an answer that says what the library leaves out. Rejected media have a name,
+// a connection and a format that was offered, as browsers write or take them (RFC 9429, section
+// 5.3.1, asks for none): GStreamer, aiortc and werift take no medium of an answer without.
+// Media on which nothing is sent are inactive.
 func (o *offer) named(answer string) string {
 	connection := ""
 	for _, name := range []string{"a=ice-ufrag:", "a=ice-pwd:", "a=setup:"} {
@@ -61,16 +62,20 @@ func (o *offer) named(answer string) string {
 			connection += name + value + "\r\n"
 		}
 	}
-	media := strings.Split(answer, "\r\nm=")
+	const start = "\r\nm="
+	media := strings.Split(strings.TrimSuffix(answer, "\r\n"), start)
 	for i, m := range media[1:] {
-		if _, port, _ := strings.Cut(m, " "); i < len(o.media) && o.media[i].mid != "" && strings.HasPrefix(port, "0 ") {
-			media[i+1] = strings.TrimSuffix(m, "\r\n") + "\r\n" + connection + "a=mid:" + o.media[i].mid + "\r\na=inactive"
-			if i == len(media)-2 {
-				media[i+1] += "\r\n"
-			}
+		_, port, _ := strings.Cut(m, " ")
+		switch rejected := strings.HasPrefix(port, "0 "); {
+		case !rejected && !strings.Contains(m, "\r\na=msid:"):
+			media[i+1] = strings.Replace(m, "\r\na=sendonly", "\r\na=inactive", 1)
+		case rejected && i < len(o.media) && o.media[i].mid != "":
+			line, rest, _ := strings.Cut(m, "\r\n")
+			media[i+1] = line[:strings.LastIndexByte(line, ' ')+1] + o.media[i].first + "\r\n" + rest + "\r\n" +
+				connection + "a=mid:" + o.media[i].mid + "\r\na=rtcp-mux\r\n" + o.media[i].described + "a=inactive"
 		}
 	}
-	return strings.Join(media, "\r\nm=")
+	return strings.Join(media, start) + "\r\n"
 }
 
 // layered returns an answer that takes one layer of each medium that has several. An

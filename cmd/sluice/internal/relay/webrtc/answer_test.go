@@ -23,3 +23,20 @@ func TestCandidatesStandInAMediumThatIsTaken(t *testing.T) {
 		}
 	}
 }
+
+// What an answer says of media that are rejected, or on which nothing is sent.
+func TestMediaThatAreNotSent(t *testing.T) {
+	const rejected = "m=video 0 UDP/TLS/RTP/SAVPF 0\r\nc=IN IP4 0.0.0.0\r\n"
+	const silent = "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=ice-ufrag:u\r\na=ice-pwd:p\r\na=setup:passive\r\na=mid:1\r\na=sendonly\r\n"
+	const sent = "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=mid:2\r\na=msid:a b\r\na=sendonly\r\n"
+	const want = "m=video 0 UDP/TLS/RTP/SAVPF 96\r\nc=IN IP4 0.0.0.0\r\na=ice-ufrag:u\r\na=ice-pwd:p\r\na=setup:passive\r\na=mid:0\r\na=rtcp-mux\r\na=rtpmap:96 VP8/90000\r\na=inactive\r\n"
+	o := offer{media: []medium{{mid: "0", first: "96", described: "a=rtpmap:96 VP8/90000\r\n"}, {mid: "1"}}}
+	for answer, named := range map[string]string{
+		rejected + silent + sent: want + strings.Replace(silent, "sendonly", "inactive", 1) + sent,
+		silent + sent + rejected: strings.Replace(silent, "sendonly", "inactive", 1) + sent + rejected, // not of the offer
+	} {
+		if got := o.named("v=0\r\n" + answer); got != "v=0\r\n"+named {
+			t.Errorf("%s\nwant\n%s", strings.ReplaceAll(got, "\r", ""), strings.ReplaceAll(named, "\r", ""))
+		}
+	}
+}

@@ -71,6 +71,20 @@ func profile(f rtpmedia.Format) string {
 	return fmt.Sprintf("%02x", f.Config.Record[1])
 }
 
+// idle returns a format for each kind of medium that a client receives and none of chosen is
+// of: the answer then has the medium inactive, and not rejected. Where the first medium is
+// rejected, clients lose the connection that all share: browsers with the bundle policy
+// max-bundle, GStreamer and aiortc play nothing.
+func (o *offer) idle(chosen []offered) (list []offered) {
+	for _, m := range o.media {
+		same := func(f offered) bool { return f.Video == m.video }
+		if m.receives && len(m.formats) > 0 && !slices.ContainsFunc(chosen, same) && !slices.ContainsFunc(list, same) {
+			list = append(list, m.formats[0])
+		}
+	}
+	return list
+}
+
 // fromClient returns the format in which a client shall send pictures or sound: H.264
 // where it can, since every player has it, else what the client prefers.
 func (o *offer) fromClient(video bool) (offered, bool) {

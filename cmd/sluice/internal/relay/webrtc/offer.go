@@ -39,6 +39,8 @@ type offer struct {
 // A medium is one m-section of an offer.
 type medium struct {
 	mid             string
+	first           string // format, and what describes it
+	described       string
 	video           bool
 	sends, receives bool
 	formats         []offered
@@ -92,7 +94,7 @@ func parseOffer(p []byte) (*offer, error) {
 			one.sends, one.receives = false, false // RFC 8843, section 6
 		}
 		one.read(m)
-		one.mid, _ = m.Attribute("mid")
+		one.name(m)
 		if one.ridMap = ridMap(m); one.sends && one.ridMap != "" {
 			one.layer = largest(layersOf(m))
 		}
@@ -102,6 +104,17 @@ func parseOffer(p []byte) (*offer, error) {
 		return nil, err
 	}
 	return o, nil
+}
+
+// name reads what an answer says of a medium that it rejects.
+func (m *medium) name(d *sdp.MediaDescription) {
+	m.mid, _ = d.Attribute("mid")
+	m.first = d.MediaName.Formats[0]
+	for _, a := range d.Attributes {
+		if (a.Key == "rtpmap" || a.Key == "fmtp") && strings.HasPrefix(a.Value, m.first+" ") {
+			m.described += "a=" + a.Key + ":" + a.Value + "\r\n"
+		}
+	}
 }
 
 // bundle checks that all media that are used share one connection (RFC 9725, section
