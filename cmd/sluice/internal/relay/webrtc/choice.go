@@ -27,8 +27,8 @@ func carries(c *au.Config) (rtpmedia.Format, error) {
 }
 
 // forStream returns the format in which a client takes a track of a stream: of several
-// of H.264 that with the profile of the stream, since there are decoders for one profile
-// only; else the first.
+// that with the profile of the stream, since there are decoders for one profile only; else
+// the first.
 func (o *offer) forStream(track rtpmedia.Format) (offered, bool) {
 	var found []offered
 	for _, m := range o.media {
@@ -44,12 +44,8 @@ func (o *offer) forStream(track rtpmedia.Format) (offered, bool) {
 	if len(found) == 0 {
 		return offered{}, false
 	}
-	if want := profile(track); want != "" {
-		for _, f := range found {
-			if strings.HasPrefix(strings.ToLower(rtpmedia.Params(f.params)["profile-level-id"]), want) {
-				return f, true
-			}
-		}
+	if i := slices.IndexFunc(found, func(f offered) bool { return f.suits(track) }); i >= 0 {
+		return found[i], true
 	}
 	return found[0], true
 }
@@ -62,13 +58,24 @@ func (o *offer) lacks(absent rtpfeed.Absent) rtpfeed.Absent {
 	return rtpfeed.Absent{Video: absent.Video && takes(true), Audio: absent.Audio && takes(false)}
 }
 
-// profile is the profile of H.264 as it is written in profile-level-id, without the
-// constraints; empty when it is not known.
-func profile(f rtpmedia.Format) string {
-	if f.Codec != flv.CodecAVC || f.Config == nil || len(f.Config.Record) < 2 {
-		return ""
+// suits reports whether a format has the profile of a track of its codec, if that is known:
+// as it is written in profile-level-id (RFC 6184), without the constraints, in profile-id (RFC
+// 9628) or in profile (RTP Payload Format For AV1), of which the last two are 0 where they
+// are not said.
+func (f *offered) suits(track rtpmedia.Format) bool {
+	if track.Config == nil {
+		return false
 	}
-	return fmt.Sprintf("%02x", f.Config.Record[1])
+	said, record := rtpmedia.Params(f.params), track.Config.Record
+	switch {
+	case track.Codec == flv.CodecAVC && len(record) > 1:
+		return strings.HasPrefix(strings.ToLower(said["profile-level-id"]), fmt.Sprintf("%02x", record[1]))
+	case track.Codec == flv.CodecVP9 && len(record) > 4:
+		return cmp.Or(said["profile-id"], "0") == fmt.Sprint(record[4])
+	case track.Codec == flv.CodecAV1 && len(record) > 1:
+		return cmp.Or(said["profile"], "0") == fmt.Sprint(record[1]>>5)
+	}
+	return false
 }
 
 // idle returns a format for each kind of medium that a client receives and none of chosen is

@@ -66,6 +66,32 @@ func TestOfferOfABrowser(t *testing.T) {
 	}
 }
 
+// A stream goes to the format of its profile: a decoder of another shows nothing.
+func TestOfferOfSeveralProfiles(t *testing.T) {
+	const more = "a=rtpmap:50 VP9/90000\r\na=fmtp:50 profile-id=2\r\na=rtpmap:51 AV1/90000\r\na=fmtp:51 level-idx=5;profile=1;tier=0\r\n"
+	text := strings.NewReplacer(" 98 99 41", " 98 99 41 50 51", "m=audio", more+"m=audio").Replace(string(browserOffer(t)))
+	o, err := parseOffer([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		codec  flv.FourCC
+		record []byte
+		want   uint8
+	}{
+		{flv.CodecVP9, []byte{1, 0, 0, 0, 0, 0}, 98},
+		{flv.CodecVP9, []byte{1, 0, 0, 0, 2, 0}, 50},
+		{flv.CodecVP9, []byte{1, 0, 0, 0, 3, 0}, 98}, // not offered: the first
+		{flv.CodecAV1, []byte{0x81, 0x04}, 41},
+		{flv.CodecAV1, []byte{0x81, 0x24}, 51},
+	} {
+		f, ok := o.forStream(rtpmedia.Format{Video: true, Codec: c.codec, Config: &au.Config{Codec: c.codec, Record: c.record}})
+		if !ok || f.PayloadType != c.want {
+			t.Errorf("%v % x: payload type %d, want %d", c.codec, c.record, f.PayloadType, c.want)
+		}
+	}
+}
+
 // A publisher is asked for H.264 where it can.
 func TestOfferToSend(t *testing.T) {
 	o, err := parseOffer([]byte(strings.ReplaceAll(string(browserOffer(t)), "a=recvonly", "a=sendonly")))
