@@ -7,9 +7,8 @@
 // the other. The client counts complete messages, and compares the bytes of each
 // with what was sent.
 //
-// All of it needs Linux: the client and the floor are loops over epoll(7), and
-// processes are bound to processors. On other systems the same functions exist and
-// fail with errors.ErrUnsupported.
+// It is for Linux: the client and the floor are loops over epoll(7), and
+// processes are bound to processors.
 //
 // Nothing here is safe for use by several goroutines, except a ConnCounter.
 package echobench

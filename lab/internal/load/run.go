@@ -76,7 +76,10 @@ func run(ctx context.Context, p Plan, e engine, dial func(context.Context, strin
 	}
 	pipelines := make([]*pipeline, p.Conns)
 	for i := range pipelines {
-		pipelines[i] = s.pipeline(i)
+		target := targets[i%len(targets)]
+		pipelines[i] = newPipeline(&p, i, target.Reopen, func() wire.Protocol {
+			return target.Protocol(string(p.Protocol), s.content, p.Verify)
+		})
 	}
 	m := &meter{pids: []int{0}}
 	if p.PID > 0 {
@@ -246,13 +249,6 @@ func (s *session) connect(ctx context.Context, i int) (net.Conn, error) {
 		return s.dial(ctx, target.Name)
 	}
 	return target.Dial(ctx)
-}
-
-func (s *session) pipeline(number int) *pipeline {
-	target := s.targets[number%len(s.targets)]
-	return newPipeline(s.plan, number, target.Reopen, func() wire.Protocol {
-		return target.Protocol(string(s.plan.Protocol), s.content, s.plan.Verify)
-	})
 }
 
 func (s *session) recorder() *recorder {

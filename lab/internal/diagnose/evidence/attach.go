@@ -252,11 +252,6 @@ type Target struct {
 	Files   []string
 }
 
-type subject struct {
-	Target
-	started *child.Process
-}
-
 const (
 	// warmUp is how long a command runs before it is looked at.
 	warmUp = 300 * time.Millisecond
@@ -266,7 +261,7 @@ const (
 
 // pid is the process to look at; 0 where there is a server or files only. A command is started, and started
 // again when it has ended.
-func (s *subject) pid(ctx context.Context) (int, error) {
+func (s *gatherer) pid(ctx context.Context) (int, error) {
 	if len(s.Command) == 0 {
 		return s.PID, nil
 	}
@@ -300,7 +295,7 @@ func (s *subject) pid(ctx context.Context) (int, error) {
 	return 0, nil // not reached: the second try returns
 }
 
-func (s *subject) stop() {
+func (s *gatherer) stop() {
 	if s.started == nil {
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/child"
 	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
@@ -36,13 +37,14 @@ const (
 var errUnneeded = errors.New("not needed")
 
 type gatherer struct {
-	subject
-	o      Options
-	each   time.Duration
-	dir    string
-	server *server // nil without
-	mu     sync.Mutex
-	e      Evidence
+	Target
+	started *child.Process // of the command
+	o       Options
+	each    time.Duration
+	dir     string
+	server  *server // nil without
+	mu      sync.Mutex
+	e       Evidence
 }
 
 // Gather looks at the target with the tools. A tool that cannot be used is listed in
@@ -50,7 +52,7 @@ type gatherer struct {
 // a tool does not exist. When ctx ends, Gather returns what it has and the error of ctx. In
 // all cases the processes and files that it made are gone when it returns.
 func Gather(ctx context.Context, t Target, o Options) (Evidence, error) {
-	g := &gatherer{subject: subject{Target: t}, o: o, e: Evidence{Workload: t.Name, Command: len(t.Command) > 0, Tools: []Tool{}}}
+	g := &gatherer{Target: t, o: o, e: Evidence{Workload: t.Name, Command: len(t.Command) > 0, Tools: []Tool{}}}
 	g.each = min(o.Each, LongestEach)
 	if o.Each <= 0 {
 		g.each = DefaultEach

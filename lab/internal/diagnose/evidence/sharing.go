@@ -221,8 +221,7 @@ func (d *decoder) share(samples []sample) *Sharing {
 		threads map[int]bool // whether it writes
 		samples map[int]bool // by index
 	}
-	hits, where := map[uint64]int{}, map[Frame]int{}
-	users := map[uint64]map[int]bool{}
+	hits, users, where := map[uint64]int{}, map[uint64]map[int]bool{}, map[Frame]int{}
 	shared, parallel := 0, 0
 	for from, to := 0, 0; from < len(samples); from = to {
 		threads, lines := map[int]bool{}, map[uint64]*line{}

@@ -72,13 +72,6 @@ func (l *Log) DurableIndex() uint64 {
 	return l.durable
 }
 
-// Err returns why the log takes nothing any more, as an ErrFailed or ErrClosed, or nil.
-func (l *Log) Err() error {
-	l.state.Lock()
-	defer l.state.Unlock()
-	return l.failed
-}
-
 // fail makes err the reason why nothing is taken any more, unless there is one, and
 // returns the reason.
 func (l *Log) fail(err error) error {

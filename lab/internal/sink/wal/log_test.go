@@ -166,7 +166,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	_, appended := l.AppendBatch([][]byte{{1}})
 	for what, err := range map[string]error{
-		"AppendBatch": appended, "Sync": l.Sync(), "Close": l.Close(), "TruncateBack": l.TruncateBack(0), "Err": l.Err(),
+		"AppendBatch": appended, "Sync": l.Sync(), "Close": l.Close(), "TruncateBack": l.TruncateBack(0),
 		"Read": l.read(1, nil),
 	} {
 		if !errors.Is(err, ErrClosed) {
