@@ -22,7 +22,7 @@ import (
 // A bit is handed out once in a generation and never again. So a copy of a Buf
 // that is released after its original finds its bit clear and is refused,
 // no matter who holds the stretch by then. When the bits are used up, further
-// references go to children, which are cells of their own.
+// references go to children, which are cells of their own: see overflow.
 //
 // Every change is a compare-and-swap against a word that was looked at first:
 // a call that is refused has changed nothing.
@@ -32,7 +32,7 @@ import (
 type cell struct {
 	word   atomic.Uint64
 	block  *block
-	parent *cell  // of a child
+	parent *cell  // of a child; of the others see overflow
 	data   []byte // the stretch; its capacity is its length
 	index  uint32 // of a cut cell: its place in the block
 	kind   uint8
@@ -99,7 +99,8 @@ func (c *cell) retain(key uint64, op string) Buf {
 		}
 		issued := w & issuedMask >> issuedShift
 		if issued == maxHolders {
-			return c.newChild(key, c.data, 1, op).first()
+			k, gen, bit, _ := c.further(key, 1, op)
+			return k.watched(gen | 1<<bit)
 		}
 		if c.word.CompareAndSwap(w, (w+issuedOne)|1<<issued) {
 			return c.watched(w&genMask | 1<<issued)
@@ -128,6 +129,12 @@ func (c *cell) share(key uint64, dst []Buf, op string) {
 	}
 	for len(dst) > 0 {
 		n := min(len(dst), maxHolders)
+		if n < maxHolders/2 {
+			k, gen, bit, got := c.further(key, n, op)
+			k.fill(dst[:got], gen, bit)
+			dst = dst[got:]
+			continue
+		}
 		k := c.newChild(key, c.data, n, op)
 		k.fill(dst[:n], k.word.Load()&genMask, 0)
 		dst = dst[n:]
@@ -201,18 +208,35 @@ func (c *cell) releaseChild() {
 	}
 }
 
+// leaveToChildren is leave where children remain, but no holder.
+func (c *cell) leaveToChildren(w, remains uint64) bool {
+	if w&holderMask == 0 {
+		return c.word.CompareAndSwap(w, remains) // a child left
+	}
+	// Read before: without an overflow nothing keeps c from here on.
+	k := c.overflow().Load()
+	if !c.word.CompareAndSwap(w, remains) {
+		return false
+	}
+	if k != nil {
+		c.endOverflow(k)
+	}
+	return true
+}
+
 // leave replaces w, just read, by what remains after a holder left, and ends
 // the cell's use when no holder remains. It reports false when the word has
 // changed meanwhile.
 func (c *cell) leave(w, remains uint64) bool {
 	switch {
 	case remains&liveMask != 0:
-		if remains&holderMask == 0 {
-			if g := c.block.gauge; g != nil {
-				g.markPartLoose(len(c.data))
-			}
+		if remains&holderMask != 0 {
+			return c.word.CompareAndSwap(w, remains)
 		}
-		return c.word.CompareAndSwap(w, remains)
+		if g := c.block.gauge; g != nil {
+			g.markPartLoose(len(c.data))
+		}
+		return c.leaveToChildren(w, remains)
 	case c.kind <= single:
 		b := c.block
 		next := b.idleWord(w)

@@ -20,6 +20,7 @@ var unsafeFiles = []string{
 	"internal/sys/writev_linux.go",
 	"mem/layout_test.go",
 	"mem/malloc.go",
+	"mem/overflow.go",
 }
 
 // unsafePackages may be in unsafeFiles at all.
