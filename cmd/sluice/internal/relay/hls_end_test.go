@@ -6,6 +6,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hooks"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
 // A heldAnswer is sent when the server has been closed, or after a while.
@@ -47,5 +50,43 @@ func TestHLSAnswersEndBeforeTheServer(t *testing.T) {
 	<-answered
 	if code := h.ResponseWriter.(*httptest.ResponseRecorder).Code; code != 200 || h.late {
 		t.Errorf("status %d; sent after the end of the server: %v", code, h.late)
+	}
+}
+
+// A viewer who is ending when the server ends, here by a kick, has its event too.
+func TestTheEndOfAnHLSViewerIsReportedWithTheServersEnd(t *testing.T) {
+	log, url := receiveEvents(t, false)
+	s := hlsServe(t, func(c *relayConfig) { c.EventHook = url })
+	f := s.feeding(t, "/live/s.flv")
+	f.loop(t)
+	s.awaitStream(t, "live/s")
+	f.during(t, func() { s.watchHLS(t, "/live/s.m3u8") })
+	began, closed := make(chan struct{}), make(chan struct{})
+	begin := sync.OnceFunc(func() { close(began) })
+	for _, c := range s.host.Register.List() {
+		if c.Role != session.RoleViewer {
+			continue
+		}
+		c.Attach(func() session.Figures { // which its end asks for
+			begin()
+			select {
+			case <-closed:
+			case <-time.After(200 * time.Millisecond): // that the server does not end meanwhile
+			}
+			return session.Figures{}
+		}, nil)
+		c.Stop(session.ErrKicked)
+	}
+	<-began
+	s.end(t) // with time to deliver what has happened
+	close(closed)
+	ends := 0
+	for _, v := range log.events() {
+		if v.Event == hooks.PlayEnd {
+			ends++
+		}
+	}
+	if ends != 1 {
+		t.Errorf("%d ends of the viewer are reported", ends)
 	}
 }

@@ -159,6 +159,8 @@ func (v *viewer) end(reason error) {
 		return
 	}
 	v.over = true
+	s.running.Add(1) // Close waits for its end to be reported
+	defer s.running.Done()
 	for name, m := range v.uses {
 		s.release(name, m)
 	}
@@ -175,7 +177,7 @@ func (v *viewer) end(reason error) {
 	v.done()
 }
 
-// Close ends all viewers and muxers, and waits for the latter.
+// Close ends all viewers and muxers, and waits for them, those included that are ending already.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
