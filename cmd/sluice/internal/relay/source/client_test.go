@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -110,5 +112,38 @@ func TestSessionsAreKeptAliveAsCamerasWantIt(t *testing.T) {
 	}
 	if len(seen) != 2 || seen[0] != rtsp.GetParameter || seen[1] != rtsp.Options {
 		t.Errorf("kept alive by %v", seen)
+	}
+}
+
+// A camera that sends reports and no media has stopped.
+func TestReportsAreNoMedia(t *testing.T) {
+	var sending sync.WaitGroup
+	t.Cleanup(sending.Wait)
+	address := cameras(t, func(w io.Writer, r *rtsp.Request) *rtsp.Response {
+		if r.Method == rtsp.Play {
+			sending.Go(func() {
+				report := append([]byte{'$', 1, 0, 28, 0x80, 200, 0, 6}, make([]byte, 24)...)
+				for p := sound(0, 8, 1); ; p = report {
+					if _, err := w.Write(p); err != nil {
+						return
+					}
+					<-time.After(5 * time.Millisecond)
+				}
+			})
+		}
+		return usual(r, "m=audio 0 RTP/AVP 8\r\na=control:a\r\n")
+	})
+	s, err := Parse("live/cam=rtsp://" + address + "/s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	err = pull(ctx, s, &Options{Alloc: mem.Default(), MaxFrame: 1 << 20, Start: 5 * time.Second, Idle: 100 * time.Millisecond}, func(f live.Frame) error {
+		f.Payload.Release()
+		return nil
+	}, nil, func(edge.Way) {})
+	if !errors.Is(err, errIdle) {
+		t.Error(err)
 	}
 }
