@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
@@ -48,6 +49,28 @@ func TestSendDoesNotWaitForASilentNATS(t *testing.T) {
 		conn.Close()
 		<-left
 		return
+	}
+}
+
+// A node that ends while it connects to a NATS that says nothing does not wait for it.
+func TestCloseDoesNotWaitForASilentNATS(t *testing.T) {
+	l, err := net.Listen("tcp", loopback.Host()+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	a, _ := open(t, Options{Node: "a", URL: "nats://" + l.Addr().String()})
+	for range 2 { // Open itself has given the first one up
+		conn, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	began := time.Now()
+	a.Close()
+	if took := time.Since(began); took > connectTimeout/2 {
+		t.Errorf("Close took %v, as the connection does that was being made", took)
 	}
 }
 

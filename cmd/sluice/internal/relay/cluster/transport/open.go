@@ -2,6 +2,7 @@ package transport
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -26,10 +27,12 @@ func Open(o Options) (*Transport, error) {
 	keys := o.keys("messages")
 	t := &Transport{options: o, outbox: newOutbox(), sealer: sealer{key: keys[0], from: o.Node, run: o.Run}, opener: opener{keys: keys, nodes: map[string]*seen{}}}
 	t.requests.init(&o)
+	done, disconnect := context.WithCancel(context.Background())
+	t.disconnect = disconnect
 	options := []nats.Option{
 		nats.Name("sluice " + o.Node), nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond), nats.ReconnectJitter(250*time.Millisecond, 250*time.Millisecond),
 		nats.PingInterval(ping), nats.MaxPingsOutstanding(pingsOut), nats.RetryOnFailedConnect(true), nats.ReconnectBufSize(-1), nats.NoEcho(),
-		nats.Timeout(5 * time.Second), nats.IgnoreAuthErrorAbort(),
+		nats.Timeout(connectTimeout), nats.IgnoreAuthErrorAbort(), nats.SetCustomDialer(dialer{done}),
 		nats.ConnectHandler(t.connects), nats.ReconnectHandler(t.connects),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			t.connected.Store(false)
@@ -76,8 +79,11 @@ func Open(o Options) (*Transport, error) {
 func (t *Transport) Close() {
 	t.requests.close()
 	t.outbox.close()
-	if t.conn != nil {
+	if t.Connected() {
 		t.Flush()
+	}
+	t.disconnect()
+	if t.conn != nil {
 		t.conn.Close()
 	}
 	<-t.outbox.done

@@ -13,9 +13,12 @@ import (
 
 // A Transport is one node's connection to the others.
 type Transport struct {
-	options  Options
-	engine   *engine // nil: an outside NATS
-	conn     *nats.Conn
+	options Options
+	engine  *engine // nil: an outside NATS
+	conn    *nats.Conn
+	// disconnect ends a connection that is being made, or is there, to an outside NATS.
+	disconnect func()
+
 	sealer   sealer
 	opener   opener
 	one      sync.Mutex // held while Receive runs
