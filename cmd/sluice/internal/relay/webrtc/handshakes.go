@@ -34,7 +34,9 @@ type handshake struct {
 	full   atomic.Pointer[time.Time] // since when they are too many; nil: they are not
 	report reports
 
-	addresses int // under the lock of queued
+	// Of queued: the address that was answered latest, if what comes from there is the session's.
+	answered atomic.Pointer[netip.AddrPort]
+	over     bool // under its lock
 }
 
 func newHandshake(short func() bool) *handshake {
@@ -195,12 +197,20 @@ func (c handshakePackets) ReadFrom(p []byte) (int, net.Addr, error) {
 	for {
 		n, from, err := c.PacketConn.ReadFrom(p)
 		if a, ok := from.(*net.UDPAddr); ok && err == nil && c.queued != nil {
-			c.queued.taken(a.AddrPort(), c.handshake)
+			c.queued.taken(a.AddrPort())
 		}
 		if err != nil || c.handshake.takes(p[:n]) {
 			return n, from, err
 		}
 	}
+}
+
+func (c handshakePackets) WriteTo(p []byte, to net.Addr) (int, error) {
+	n, err := c.PacketConn.WriteTo(p, to)
+	if a, ok := to.(*net.UDPAddr); ok && err == nil && c.queued != nil {
+		c.queued.answered(a.AddrPort(), c.handshake)
+	}
+	return n, err
 }
 
 // handshakeAddrPort is the same without an allocation for each packet.
@@ -213,7 +223,7 @@ func (c handshakeAddrPort) ReadFromAddrPort(p []byte) (int, netip.AddrPort, erro
 	for {
 		n, from, err := c.fast.ReadFromAddrPort(p)
 		if err == nil && c.queued != nil {
-			c.queued.taken(from, c.handshake)
+			c.queued.taken(from)
 		}
 		if err != nil || c.handshake.takes(p[:n]) {
 			return n, from, err
@@ -222,5 +232,9 @@ func (c handshakeAddrPort) ReadFromAddrPort(p []byte) (int, netip.AddrPort, erro
 }
 
 func (c handshakeAddrPort) WriteToAddrPort(p []byte, to netip.AddrPort) (int, error) {
-	return c.fast.WriteToAddrPort(p, to)
+	n, err := c.fast.WriteToAddrPort(p, to)
+	if err == nil && c.queued != nil {
+		c.queued.answered(to, c.handshake)
+	}
+	return n, err
 }

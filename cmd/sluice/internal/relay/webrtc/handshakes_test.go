@@ -16,6 +16,7 @@ import (
 type sent struct {
 	net.PacketConn
 	packets [][]byte
+	from    netip.AddrPort
 }
 
 func (s *sent) ReadFromAddrPort(p []byte) (int, netip.AddrPort, error) {
@@ -24,7 +25,7 @@ func (s *sent) ReadFromAddrPort(p []byte) (int, netip.AddrPort, error) {
 	}
 	n := copy(p, s.packets[0])
 	s.packets = s.packets[1:]
-	return n, netip.AddrPort{}, nil
+	return n, s.from, nil
 }
 
 func (s *sent) ReadFrom(p []byte) (int, net.Addr, error) {

@@ -56,7 +56,7 @@ func newPorts(l net.Listener, udp net.PacketConn, s *Server) *ports {
 	}
 	log := logs{s.Log}.NewLogger("ice")
 	p.udp = ice.NewUDPMuxDefault(ice.UDPMuxParams{Logger: log, UDPConn: udp, OnUnhandledPacket: func(_ []byte, from netip.AddrPort) {
-		p.queued.taken(from, nil)
+		p.queued.taken(from)
 		p.strangers.Add(1)
 	}})
 	p.tcp = ice.NewTCPMuxDefault(ice.TCPMuxParams{

@@ -14,8 +14,8 @@ const (
 	// each packet, and as many as come. maxQueued may be kept from one address, maxQueuedAll from all:
 	// more is lost, as on the way, but from addresses of which no more than fairQueued are.
 	maxQueued, maxQueuedAll, fairQueued = 512, 1024, 16
-	// maxFirstChecks packets for sessions are taken within firstTime from addresses from which those have
-	// taken none yet: each is checked from some.
+	// maxFirstChecks packets for sessions are taken within firstTime from addresses that those have not
+	// answered yet: each is checked from some.
 	maxFirstChecks, firstTime = 128, 20 * time.Millisecond
 )
 
@@ -30,9 +30,9 @@ type queued struct {
 	since  time.Time
 }
 
-// queuedFrom is an address from which a session has taken packets.
+// queuedFrom is an address that a session has answered: the library then gives it all that comes from there.
 type queuedFrom struct {
-	session *handshake
+	session *handshake // the latest
 	packets int
 }
 
@@ -65,32 +65,41 @@ func (q *queued) first(now time.Time) bool {
 	return q.checks <= maxFirstChecks
 }
 
-// taken takes note that a session has a packet from an address, or nil that none will.
-func (q *queued) taken(from netip.AddrPort, by *handshake) {
-	from = unmapped(from)
+// taken takes note that a session has a packet from an address, or that none will.
+func (q *queued) taken(from netip.AddrPort) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	f := q.from[from]
-	switch {
-	case f == nil && (by == nil || by.addresses >= maxAddresses):
-		return
-	case f == nil:
-		f = &queuedFrom{}
-		if q.from == nil {
-			q.from = map[netip.AddrPort]*queuedFrom{}
-		}
-		q.from[from] = f
-	case f.packets > 0:
+	if f := q.from[unmapped(from)]; f != nil && f.packets > 0 {
 		f.packets--
 		q.all--
 	}
-	if by != nil && by != f.session {
-		if f.session != nil {
-			f.session.addresses--
-		}
-		f.session = by
-		by.addresses++
+}
+
+// answered takes note that a session has written to an address.
+func (q *queued) answered(to netip.AddrPort, by *handshake) {
+	to = unmapped(to)
+	if latest := by.answered.Load(); latest != nil && *latest == to {
+		return
 	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if by.over {
+		return
+	}
+	f := q.from[to]
+	if f == nil {
+		f = &queuedFrom{session: by}
+		if q.from == nil {
+			q.from = map[netip.AddrPort]*queuedFrom{}
+		}
+		q.from[to] = f
+	}
+	if f.session != by {
+		f.session.answered.Store(nil) // it has the address again with its next packet
+		f.session = by
+	}
+	latest := to
+	by.answered.Store(&latest)
 }
 
 // forget forgets the addresses of a session that is over: what was kept for it is gone.
@@ -103,7 +112,7 @@ func (q *queued) forget(by *handshake) {
 			delete(q.from, from)
 		}
 	}
-	by.addresses = 0
+	by.over = true
 }
 
 func unmapped(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }

@@ -22,7 +22,7 @@ func TestPacketsThatAreNotTakenAreBounded(t *testing.T) {
 	for i := range crowd + 1 {
 		h := newHandshake(nil)
 		sessions = append(sessions, h)
-		q.taken(address(i), h) // its first check
+		q.answered(address(i), h)
 	}
 	kept := 0
 	for i := range crowd {
@@ -44,10 +44,10 @@ func TestPacketsThatAreNotTakenAreBounded(t *testing.T) {
 		if !q.takes(media, address(crowd)) {
 			t.Fatalf("packet %d of one that sends little is lost", i)
 		}
-		q.taken(address(crowd), sessions[crowd])
+		q.taken(address(crowd))
 	}
 	for range maxQueued { // one is read
-		q.taken(address(0), sessions[0])
+		q.taken(address(0))
 	}
 	if !q.takes(media, address(0)) {
 		t.Error("what comes to a session that has read everything is lost")
@@ -116,15 +116,53 @@ func TestReportsAreBounded(t *testing.T) {
 	})
 }
 
-// A session has all that its own addresses may have, and no more of these than the library knows.
-func TestAddressesOfASession(t *testing.T) {
-	q := &queued{known: func(string) bool { return false }}
-	h := newHandshake(nil)
-	for port := range uint16(4 * maxAddresses) {
-		q.taken(netip.AddrPortFrom(netip.IPv4Unspecified(), port), h)
+// The addresses that count are those that the library knows for a session's, which are those that it
+// has answered. Checks from others it may drop without a word: they do not count, and take no place.
+func TestAddressesThatCountAreThoseAnswered(t *testing.T) {
+	q := &queued{known: func(string) bool { return true }}
+	address := func(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.IPv4Unspecified(), port) }
+	session := func() handshakeAddrPort {
+		s := &sent{packets: make([][]byte, 4*maxAddresses)}
+		return handshakeAddrPort{handshakePackets{s, newHandshake(nil), q}, s}
 	}
-	if len(q.from) != maxAddresses || h.addresses != maxAddresses {
-		t.Errorf("%d addresses are known, %d of the session", len(q.from), h.addresses)
+	first, second := session(), session()
+	for port := range uint16(4 * maxAddresses) {
+		from := address(port)
+		first.fast.(*sent).from = from
+		if _, _, err := first.ReadFromAddrPort(nil); err != nil {
+			t.Fatal(err)
+		}
+		broken := []byte{0, 1, 0, 8, 0x21, 0x12, 0xa4, 0x42, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+		if q.takes(broken, from); q.all != 0 {
+			t.Fatalf("%d packets are known that no session gets", q.all)
+		}
+	}
+	bounded := func(what string, by handshakeAddrPort) {
+		t.Helper()
+		to := address(5 * maxAddresses)
+		if _, err := by.WriteToAddrPort([]byte{1}, to); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for range 2 * maxQueued {
+			if q.takes([]byte{128, 96}, to) {
+				n++
+			}
+		}
+		if n != maxQueued || q.all != maxQueued {
+			t.Errorf("%s: %d packets of media are kept, %d are known", what, n, q.all)
+		}
+		for range n {
+			q.taken(to)
+		}
+	}
+	bounded("an address behind many that were not answered", first)
+	bounded("an address that another session has answered", second)
+	q.forget(second.handshake)
+	bounded("when that one is over", first)
+	q.forget(first.handshake)
+	if _, err := first.WriteToAddrPort(nil, address(1)); err != nil || len(q.from) != 0 {
+		t.Errorf("%d addresses are known when both are over (%v)", len(q.from), err)
 	}
 }
 
