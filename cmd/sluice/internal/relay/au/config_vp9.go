@@ -22,5 +22,9 @@ func VP9Key(frame []byte) (*Config, bool) {
 	}
 	record := []byte{1, 0, 0, 0, h.Profile, 0, h.ColorConfig.BitDepth<<4 | h.ChromaSubsampling()<<1 | full, unknown, unknown, unknown, 0, 0}
 	c, err := ParseConfig(flv.CodecVP9, record)
-	return c, err == nil
+	if err != nil {
+		return nil, false
+	}
+	c.Width, c.Height = h.Width(), h.Height()
+	return c, true
 }

@@ -67,6 +67,9 @@ type Config struct {
 	// Rate and Channels are those of sound, in Hz. FrameLen is how many samples a
 	// frame has; 0: each says itself.
 	Rate, Channels, FrameLen int
+	// Width and Height are those of the picture from which the configuration of VP9 was
+	// made, which does not say them: 0 for other codecs.
+	Width, Height int
 
 	lengthSize int // bytes of the lengths before NAL units
 }

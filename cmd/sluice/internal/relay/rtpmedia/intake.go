@@ -221,10 +221,8 @@ func (x *Intake) begin() error {
 		name := "audiocodecid"
 		if t.format.Video {
 			name = "videocodecid"
-			if t.config != nil {
-				if v, err := flv.ParseVideoConfig(t.format.Codec, t.config.Record); err == nil && v.Width > 0 {
-					info = append(info, amf0.Property{Name: "width", Value: float64(v.Width)}, amf0.Property{Name: "height", Value: float64(v.Height)})
-				}
+			if width, height := t.size(); width > 0 {
+				info = append(info, amf0.Property{Name: "width", Value: float64(width)}, amf0.Property{Name: "height", Value: float64(height)})
 			}
 		}
 		info = append(info, amf0.Property{Name: name, Value: codecID(t.format.Codec)})
@@ -235,6 +233,17 @@ func (x *Intake) begin() error {
 	}
 	// At 0, or ffmpeg takes it for subtitles.
 	return x.publish(live.Frame{Type: flv.TagScript, Payload: mem.Wrap(p, nil)})
+}
+
+// size is that of the pictures, 0 when it is not known.
+func (t *track) size() (width, height int) {
+	if t.config == nil {
+		return 0, 0
+	}
+	if v, err := flv.ParseVideoConfig(t.format.Codec, t.config.Record); err == nil && v.Width > 0 {
+		return v.Width, v.Height
+	}
+	return t.config.Width, t.config.Height
 }
 
 // codecID is a codec in metadata: its number, or the fourcc (enhanced RTMP, version 2).

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/amf0"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/internal/flvclip"
@@ -309,5 +310,39 @@ func TestTimestampsThatAreSetBack(t *testing.T) {
 		if after := int32(times[0][len(times[0])-1] - times[1][len(times[1])-1]); after-before > 60 || before-after > 60 {
 			t.Errorf("%v: picture is %d ms behind sound, and was %d", back, after, before)
 		}
+	}
+}
+
+// VP9 says the size in each key frame, and its configuration does not.
+func TestIntakeSizeOfVP9(t *testing.T) {
+	alloc := mem.New(mem.Options{})
+	sluicetest.NoLeaks(t, alloc)
+	var width, height float64
+	x, err := NewIntake([]Track{{Format: Format{Video: true, Codec: flv.CodecVP9, PayloadType: 96, Clock: videoClock}}}, alloc, 1<<20, func(f live.Frame) error {
+		defer f.Payload.Release()
+		if f.Type == flv.TagScript {
+			_, values, err := flv.ParseScript(f.Payload.Bytes())
+			if err != nil {
+				return err
+			}
+			width, height = amf0.Properties(values[0]).Number("width"), amf0.Properties(values[0]).Number("height")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Unix(1e9, 0)
+	for i := range 2 {
+		p := append(make([]byte, headerLen), 0x0c, 0x82, 0x49, 0x83, 0x42, 0, 0x77, 0xf0, 0x32, 0x34) // a key frame
+		p[0], p[1], p[3] = 0x80, 96|0x80, byte(i)
+		binary.BigEndian.PutUint32(p[4:], uint32(i*videoClock))
+		if err := x.Push(0, mem.Wrap(p, nil), began.Add(time.Duration(i)*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x.Close()
+	if width != 1920 || height != 804 {
+		t.Errorf("the metadata says %vx%v", width, height)
 	}
 }
