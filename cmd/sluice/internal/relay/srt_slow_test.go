@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"slices"
@@ -8,6 +9,8 @@ import (
 	"time"
 
 	srt "github.com/datarhei/gosrt"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
 // A viewer on a line that carries half of the stream is sent whole groups of pictures or
@@ -91,4 +94,26 @@ func srtGroups(t *testing.T, k *srtSink) {
 	if keys < 3 {
 		t.Errorf("%d groups of pictures", keys)
 	}
+}
+
+// A publisher whose encoder stands still is ended for its rate, though its sender fills the line
+// with tables and with packets of nothing.
+func TestSRTPublisherOfNothingIsTooSlow(t *testing.T) {
+	s, address := startSRT(t, func(c *relayConfig) {
+		c.times.Rate, c.times.Silence, c.times.Step = 300*time.Millisecond, relayWait, 20*time.Millisecond
+		c.MinPublishRate = 512
+	})
+	p := srtConnect(t, address, "publish:live/s", srtShort)
+	tables := srtClip().ts[0][:2*188]
+	packets := bytes.Clone(tables)
+	for range 5 {
+		packets = append(packets, append([]byte{0x47, 0x1f, 0xff, 0x10}, bytes.Repeat([]byte{0xff}, 184)...)...)
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	relayEventually(t, "the publisher is ended as too slow", func() bool {
+		<-tick.C
+		_, _ = p.Write(packets)
+		return s.host.Register.Totals().Ended[session.Outcome{Role: session.RolePublisher, Code: session.Code(session.ErrTooSlow)}] == 1
+	})
 }

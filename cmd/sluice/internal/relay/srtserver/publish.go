@@ -48,6 +48,7 @@ func (s *Server) publish(req srt.ConnRequest, info session.Info) {
 			return claim.Publish(f)
 		},
 		Exclude: w.exclude,
+		Media:   func(bytes int) { w.media.Add(int64(bytes)) },
 		LeftOut: func(codec string) {
 			c.AlsoLeaveOut(codec)
 			s.Log.Info("a track is left out", "stream", info.Stream, "address", info.Address, "codec", codec)
@@ -75,6 +76,7 @@ func (s *Server) publish(req srt.ConnRequest, info session.Info) {
 type watched struct {
 	*guarded
 	bytes   atomic.Int64
+	media   atomic.Int64 // bytes of it: a sender of a constant rate fills up with packets of nothing
 	busy    atomic.Int64 // ns for which the stream was waited for
 	waiting atomic.Bool  // for the stream
 	over    chan struct{}
@@ -105,7 +107,7 @@ func (w *watched) watch(t session.Times, least int) {
 	ticker := time.NewTicker(min(t.Step, t.Silence/8))
 	defer ticker.Stop()
 	heard, at := int64(0), time.Now()
-	before, began, busy := int64(0), time.Now(), int64(0)
+	before, began, busy := int64(0), time.Now(), int64(0) // of media
 	for {
 		select {
 		case <-w.over:
@@ -121,10 +123,11 @@ func (w *watched) watch(t session.Times, least int) {
 		case now.Sub(at) >= t.Silence:
 			w.stop(session.Silent(t.Silence))
 		case window >= t.Rate:
-			if float64(total-before) < float64(least)*window.Seconds() {
+			media := w.media.Load()
+			if float64(media-before) < float64(least)*window.Seconds() {
 				w.stop(session.TooSlow(least, t.Rate))
 			}
-			before, began, busy = total, now, w.busy.Load()
+			before, began, busy = media, now, w.busy.Load()
 		}
 	}
 }

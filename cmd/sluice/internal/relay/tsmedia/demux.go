@@ -25,6 +25,7 @@ func Read(r io.Reader, o Options) (err error) {
 		}
 	}()
 	g := newGuard(r, o.MaxFrame, o.Hold)
+	g.media = o.Media
 	d := &demuxer{intake: x, guard: g, ending: map[uint16]ending{}, refused: map[entry]bool{}, named: map[entry]bool{}}
 	d.library = astits.NewDemuxer(context.Background(), d, astits.DemuxerOptPacketSize(packetLen))
 	for {

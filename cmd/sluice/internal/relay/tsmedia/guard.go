@@ -1,6 +1,7 @@
 package tsmedia
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -44,6 +45,7 @@ type guard struct {
 
 	hold    func(bytes int) error // Options.Hold
 	holding int                   // what it was called with
+	media   func(bytes int)       // Options.Media
 }
 
 func newGuard(r io.Reader, limit int, hold func(int) error) *guard {
@@ -54,6 +56,7 @@ func newGuard(r io.Reader, limit int, hold func(int) error) *guard {
 type unit struct {
 	bytes   int
 	counter byte // of its first packet
+	media   bool // it is no table
 }
 
 // Read implements io.Reader. It returns whole packets unless p is shorter.
@@ -108,13 +111,16 @@ func (g *guard) look(packet []byte) error {
 			return fmt.Errorf("%w: more than %d streams in one", ErrSyntax, maxPIDs)
 		}
 		g.total -= g.units[pid].bytes
-		g.units[pid] = unit{counter: packet[3] & 15}
+		g.units[pid] = unit{counter: packet[3] & 15, media: bytes.HasPrefix(payload(packet), []byte{0, 0, 1})}
 	}
 	u, ok := g.units[pid]
 	if !ok {
 		if len(g.units) == maxPIDs {
 			return fmt.Errorf("%w: more than %d streams in one", ErrSyntax, maxPIDs)
 		}
+	}
+	if u.media && g.media != nil {
+		g.media(len(payload(packet)))
 	}
 	u.bytes += packetLen
 	g.total += packetLen
@@ -127,6 +133,18 @@ func (g *guard) look(packet []byte) error {
 	}
 	g.units[pid] = u
 	return g.report()
+}
+
+// payload is what a packet has behind its header and adaptation field.
+func payload(packet []byte) []byte {
+	at := 4
+	if packet[3]&0x20 != 0 {
+		at += 1 + int(packet[4])
+	}
+	if packet[3]&0x10 == 0 || at > len(packet) {
+		return nil
+	}
+	return packet[at:]
 }
 
 // holdStep is in which steps, in bytes, Options.Hold is called.

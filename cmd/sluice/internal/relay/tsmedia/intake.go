@@ -19,6 +19,9 @@ type Options struct {
 	// Hold, unless it is nil, is called with how many bytes of units are collected that have
 	// no end yet, in steps of 64 KiB, and with 0 when they are fewer. Its error is Read's.
 	Hold func(bytes int) error
+	// Media, unless it is nil, is called with how many bytes of tracks came: packets without a
+	// payload, and those of tables, are none.
+	Media func(bytes int)
 }
 
 // intake converts the units of a transport stream.
