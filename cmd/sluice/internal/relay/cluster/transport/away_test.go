@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,6 +72,33 @@ func TestCloseDoesNotWaitForASilentNATS(t *testing.T) {
 	a.Close()
 	if took := time.Since(began); took > connectTimeout/2 {
 		t.Errorf("Close took %v, as the connection does that was being made", took)
+	}
+}
+
+// Nor does one that asks a DNS server that says nothing where its NATS is.
+func TestCloseDoesNotWaitForASilentDNS(t *testing.T) {
+	var silent atomic.Bool
+	asked := make(chan struct{}, 1)
+	before := net.DefaultResolver
+	defer func() { net.DefaultResolver = before }()
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		if !silent.Load() {
+			return nil, errors.New("out of reach")
+		}
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	a, _ := open(t, Options{Node: "a", URL: "nats://nats.invalid"})
+	silent.Store(true)
+	<-asked
+	began := time.Now()
+	a.Close()
+	if took := time.Since(began); took > connectTimeout/2 {
+		t.Errorf("Close took %v, as the answer does that does not come", took)
 	}
 }
 

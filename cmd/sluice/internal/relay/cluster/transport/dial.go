@@ -9,8 +9,8 @@ import (
 // connectTimeout bounds how long a connection to an outside NATS may take to begin.
 const connectTimeout = 5 * time.Second
 
-// dialer makes the connections to an outside NATS, and closes the one that there is when done
-// ends: the client holds its lock while it connects, so that its Close waits.
+// dialer makes the connections to an outside NATS, by name too, and closes the one that there is when
+// done ends: the client holds its lock while it connects, so that its Close waits.
 type dialer struct{ done context.Context }
 
 // Dial is that of nats.CustomDialer.
