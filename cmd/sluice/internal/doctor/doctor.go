@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -43,6 +44,9 @@ func Look(ctx context.Context, c config.Config) []Finding {
 	}
 	for _, dir := range directories(c) {
 		findings = append(findings, directory(dir[0], dir[1]))
+	}
+	if config.On(c.UpgradeSocket) {
+		findings = append(findings, socketDirectory("upgrade-socket "+c.UpgradeSocket, filepath.Dir(c.UpgradeSocket)))
 	}
 	return findings
 }
@@ -87,6 +91,21 @@ func validity(what string, from, until, now time.Time) Finding {
 		return Finding{Warning, what, "expires on " + day + ": renew it; SIGHUP makes a running server read it again"}
 	}
 	return Finding{OK, what, "valid until " + day}
+}
+
+// socketDirectory looks whether serve can make its socket for upgrades in dir, and others cannot.
+func socketDirectory(what, dir string) Finding {
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return Finding{Problem, what, err.Error()}
+	case info.Mode().Perm()&0o022 != 0:
+		return Finding{Problem, what, "others can write to its directory: chmod go-w " + dir}
+	}
+	if f := directory(what, dir); f.Severity == Problem {
+		return Finding{Problem, what, f.Says}
+	}
+	return Finding{OK, what, "its directory is writable, and not for others"}
 }
 
 // leastSpace is how much free space a directory of recordings should have.

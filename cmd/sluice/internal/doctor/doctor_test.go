@@ -132,6 +132,40 @@ func TestDirectory(t *testing.T) {
 	want(t, []Finding{directory("record", file)}, Problem, "record", "file")
 }
 
+// serve does not start where others could put a socket of their own into the place of its own.
+func TestDirectoryOfTheUpgradeSocket(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has other permissions")
+	}
+	dir := t.TempDir()
+	c := config.Default()
+	for mode, want := range map[os.FileMode]Severity{0o700: OK, 0o755: OK, 0o775: Problem, 0o1777: Problem} {
+		if err := os.Chmod(dir, mode.Perm()); err != nil {
+			t.Fatal(err)
+		}
+		c.UpgradeSocket = filepath.Join(dir, "upgrade.sock")
+		if f := upgradeFindings(t, c); len(f) != 1 || f[0].Severity != want {
+			t.Errorf("%o: %+v", mode, f)
+		}
+	}
+	c.UpgradeSocket = filepath.Join(dir, "none", "upgrade.sock")
+	want(t, upgradeFindings(t, c), Problem, "upgrade-socket", "no such file")
+	c.UpgradeSocket = "off"
+	if f := upgradeFindings(t, c); len(f) != 0 {
+		t.Errorf("off: %+v", f)
+	}
+}
+
+func upgradeFindings(t *testing.T, c config.Config) (list []Finding) {
+	t.Helper()
+	for _, f := range Look(t.Context(), c) {
+		if strings.HasPrefix(f.What, "upgrade-socket") {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
 func TestCertificate(t *testing.T) {
 	const day = 24 * time.Hour
 	until := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
