@@ -30,20 +30,28 @@ func commandFor(stream string, c *config.Config, at map[string]string) command.C
 	}
 	env := []string{"SLUICE_STREAM=" + stream, "SLUICE_APP=" + path.Dir(stream), "SLUICE_NAME=" + path.Base(stream)}
 	address, web, rtmp := "", "", ""
-	if open := plainHere(c, "http", at); open != "" {
-		web = "http://" + open
-		address = web + "/" + stream + ".flv" + token
-	}
-	if open := plainHere(c, "rtmp", at); open != "" {
-		rtmp = "rtmp://" + open
-		address = rtmp + "/" + stream + token
+	for _, setting := range []string{"https", "rtsps", "rtmps", "rtsp", "http", "rtmp"} { // the last that is open is the best
+		open := reached(c, setting, at)
+		if open == "" {
+			continue
+		}
+		base, ending := setting+"://"+open, ""
+		switch setting {
+		case "http":
+			web, ending = base, ".flv"
+		case "https":
+			ending = ".flv"
+		case "rtmp":
+			rtmp = base
+		}
+		address = base + "/" + stream + ending + token
 	}
 	return command.Command{Words: words, Env: append(env, "SLUICE_HTTP="+web, "SLUICE_RTMP="+rtmp, "SLUICE_URL="+address)}
 }
 
-// plainHere is where this machine reaches the listener of a setting, "" when it cannot: the listener is
+// reached is where this machine reaches the listener of a setting, "" when it cannot: the listener is
 // off, or takes this machine for a proxy, from which it wants the PROXY protocol.
-func plainHere(c *config.Config, setting string, at map[string]string) string {
+func reached(c *config.Config, setting string, at map[string]string) string {
 	if at[setting] == "" {
 		return ""
 	}

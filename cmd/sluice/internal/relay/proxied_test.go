@@ -49,6 +49,8 @@ func TestCommandsGetAddressesThatTakeThem(t *testing.T) {
 		{[]string{"rtmp"}, []string{"192.0.2.1"}, at, []string{"SLUICE_RTMP=rtmp://127.0.0.1:1935", "SLUICE_URL=rtmp://127.0.0.1:1935/live/s"}},
 		{[]string{"rtmp"}, []string{"127.0.0.0/8"}, at, []string{"SLUICE_HTTP=http://127.0.0.1:8080", "SLUICE_RTMP=", "SLUICE_URL=http://127.0.0.1:8080/live/s.flv"}},
 		{[]string{"rtmp", "http"}, []string{"::ffff:127.0.0.1"}, at, []string{"SLUICE_HTTP=", "SLUICE_RTMP=", "SLUICE_URL="}},
+		{nil, nil, map[string]string{"rtsp": "[::]:8554", "https": ":443"}, []string{"SLUICE_HTTP=", "SLUICE_RTMP=", "SLUICE_URL=rtsp://127.0.0.1:8554/live/s"}},
+		{nil, nil, map[string]string{"https": "0.0.0.0:443"}, []string{"SLUICE_HTTP=", "SLUICE_RTMP=", "SLUICE_URL=https://127.0.0.1:443/live/s.flv"}},
 		{nil, nil, map[string]string{"http": "127.0.0.1:8080"}, []string{"SLUICE_RTMP=", "SLUICE_URL=http://127.0.0.1:8080/live/s.flv"}},
 	} {
 		settings := config.Default()
