@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -31,13 +32,20 @@ func (a App) health() *cobra.Command {
 		Short:                 "Ask a relay on this machine whether it takes connections",
 		Long: `health asks the relay that runs on this machine with the same flags, environment and
 file whether it takes connections: /healthz over HTTP or HTTPS, or else whether RTMP or
-RTSP can be connected to. It is what a container's health check runs.
+RTSP can be connected to. It is what a container's health check runs: without flags it
+takes those of the serve that is the container's first process.
 
 Exit codes: 0 it does; 1 it does not, or is not there; 2 wrong command line or
 configuration.`,
 		Example: "  sluice health --http :8080",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().NFlag() == 0 {
+				cmd.FParseErrWhitelist.UnknownFlags = true // those of serve alone
+				if err := cmd.ParseFlags(flagsOfProcess1("/proc")); err != nil {
+					return fmt.Errorf("health: process 1: %w", err)
+				}
+			}
 			c, err := f.resolve(cmd.Flags(), os.Getenv)
 			if err != nil {
 				return fmt.Errorf("health: %w", err)
@@ -56,6 +64,25 @@ configuration.`,
 	}
 	f.addTo(cmd)
 	return cmd
+}
+
+// flagsOfProcess1 are those of serve when it is process 1, as in a container whose check cannot know
+// them: nothing when that is another program.
+func flagsOfProcess1(proc string) []string {
+	own, err := os.Stat(filepath.Join(proc, "self/exe"))
+	if err != nil {
+		return nil
+	}
+	first, err := os.Stat(filepath.Join(proc, "1/exe"))
+	if err != nil || !os.SameFile(own, first) {
+		return nil
+	}
+	line, err := os.ReadFile(filepath.Join(proc, "1/cmdline"))
+	words := strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
+	if err != nil || len(words) < 2 || words[1] != "serve" {
+		return nil
+	}
+	return words[2:]
 }
 
 // askHealth asks a server with this configuration.

@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,6 +49,38 @@ func TestHealth(t *testing.T) {
 	}
 	if code, _, _ := called(t, "health", "now"); code != ExitUsage {
 		t.Errorf("an argument: %d", code)
+	}
+}
+
+// In a container the check is one line for all, and the server's flags stand in its own.
+func TestHealthTakesTheFlagsOfProcess1(t *testing.T) {
+	for name, c := range map[string]struct {
+		first, line string
+		want        int
+	}{
+		"serve":           {"self", "/sluice\x00serve\x00--json\x00--http\x00:9000\x00", 3},
+		"another command": {"self", "/sluice\x00doctor\x00--json\x00", 0},
+		"alone":           {"self", "/sluice\x00", 0},
+		"another program": {"1", "/sbin/init\x00serve\x00--x\x00", 0},
+	} {
+		proc := t.TempDir()
+		for _, file := range []string{"self/exe", "1/exe", "1/cmdline"} {
+			if err := os.MkdirAll(filepath.Join(proc, filepath.Dir(file)), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if file == "1/exe" && c.first == "self" {
+				if err := os.Link(filepath.Join(proc, "self/exe"), filepath.Join(proc, file)); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			if err := os.WriteFile(filepath.Join(proc, file), []byte(c.line), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := flagsOfProcess1(proc); len(got) != c.want {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 }
 
