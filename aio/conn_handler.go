@@ -207,8 +207,10 @@ func (h *ConnHandler[S]) Completed(_ *Watcher, r *OpResult) {
 // WriteMany writes b, transferred, to each of conns: the bytes are not copied for each.
 // slow says what happens to slow connections. A connection that fails is closed, and
 // Closed is called with the reason. Over TLS the bytes are copied, and encrypted, for each.
-// Any goroutine may call it, also with connections of several watchers.
+// Any goroutine may call it, also with connections of several watchers. It panics when slow
+// is none of the policies.
 func (h *ConnHandler[S]) WriteMany(conns []*Conn[S], b mem.Buf, slow SlowPolicy) Spread {
+	slow.check()
 	defer b.Release()
 	var all Spread
 	for _, c := range conns {

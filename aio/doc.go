@@ -29,8 +29,8 @@
 // connections, also when a Context leads to it, though writes that it has not made keep
 // their memory from being used again then. What Serve has accepted is held until it is
 // freed. The Std driver does not delegate: it uses the connection's own methods. It does
-// not hold a connection with nothing pending, and Close closes such a one only if it is
-// a TCP, Unix or TLS connection; an operation under way keeps its Context.
+// not hold a connection with nothing pending, and Close closes such a one only if it is of
+// package net or crypto/tls; an operation under way keeps its Context.
 //
 // # Ownership
 //

@@ -108,6 +108,9 @@ func (o Options) withDefaults() Options {
 	if o.BufferSize < 0 || o.QueueLimit < 0 {
 		panic(fmt.Sprintf("aio: Options with BufferSize %d and QueueLimit %d: neither can be negative", o.BufferSize, o.QueueLimit))
 	}
+	if o.QueuePolicy < QueueRefuse || o.QueuePolicy > QueueClose {
+		panic(fmt.Sprintf("aio: Options with QueuePolicy %d: it is QueueRefuse or QueueClose", int(o.QueuePolicy)))
+	}
 	if o.BufferSize == 0 {
 		o.BufferSize = DefaultBufferSize
 	}

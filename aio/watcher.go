@@ -42,7 +42,7 @@ func NewWatcherSize(bufsize int) (*Watcher, error) {
 // NewWatcherOptions returns a watcher. The error says why the kernel refused
 // one, or that this system does not have the driver asked for (ErrUnsupported).
 // Close it when done; one that is forgotten is closed after it was collected. It
-// panics when a size in o is negative.
+// panics when a size in o is negative, and when its QueuePolicy is none.
 func NewWatcherOptions(o Options) (*Watcher, error) {
 	o = o.withDefaults()
 	d, kind, reason, err := newDriver(o)

@@ -1,6 +1,7 @@
 package aio
 
 import (
+	"fmt"
 	"net"
 
 	"github.com/sluice-go/sluice/aio/internal/op"
@@ -23,6 +24,13 @@ const (
 	SlowClose
 )
 
+// check panics when s is none of the policies.
+func (s SlowPolicy) check() {
+	if s < SlowQueue || s > SlowClose {
+		panic(fmt.Sprintf("aio: WriteMany with SlowPolicy %d: it is SlowQueue, SlowSkip or SlowClose", int(s)))
+	}
+}
+
 // Spread counts the connections of a WriteMany by outcome. The sum is the number of
 // connections given, unless the watcher was closed meanwhile.
 type Spread struct {
@@ -40,8 +48,10 @@ type Spread struct {
 //
 // Only failures complete: an OpWrite with ctx, the connection and the error. A
 // connection that takes the bytes has no completion. The error of WriteMany itself
-// is ErrWatcherClosed, or ErrEmptyBuffer for an empty Buf.
+// is ErrWatcherClosed, or ErrEmptyBuffer for an empty Buf. It panics when slow is none of the
+// policies.
 func (w *Watcher) WriteMany(ctx any, conns []net.Conn, b mem.Buf, slow SlowPolicy) (Spread, error) {
+	slow.check()
 	if isEmpty(b) {
 		return Spread{}, ErrEmptyBuffer
 	}

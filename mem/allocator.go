@@ -46,6 +46,9 @@ type Options struct {
 	// whose goroutines wait for each other. A server ends those by a timeout on
 	// its reads (SetTimeout of the reader), and with them the overdrafts. Bufs
 	// that a program keeps are no reason for an overdraft: that is back-pressure.
+	//
+	// The queue has channels and a timer: two bubbles of testing/synctest cannot share
+	// an allocator with a budget.
 	Budget int64
 	// Leak is how closely forgotten references are watched.
 	Leak Level

@@ -9,7 +9,8 @@ import (
 )
 
 // Close closes the watcher and all its connections. It returns when all pending
-// operations have been completed.
+// operations have been completed. Only then it releases memory of the program, whose function
+// may call Close.
 func (d *Driver) Close() {
 	d.mu.Lock()
 	if d.life.closed {
@@ -23,9 +24,10 @@ func (d *Driver) Close() {
 	for _, c := range d.all() {
 		c.mu.Lock()
 		d.drop(c, op.ErrWatcherClosed)
-		d.unlock(c)
+		c.mu.Unlock()
 	}
 	close(d.life.gone)
+	defer d.releaseForeign()
 	d.poller.Close()
 	if d.round.lock.TryLock() {
 		d.round.counted.End()

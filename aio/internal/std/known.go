@@ -32,6 +32,10 @@ func weakRefOf(conn net.Conn) weakRef {
 		return weakConn[net.TCPConn, *net.TCPConn]{weak.Make(c)}
 	case *net.UnixConn:
 		return weakConn[net.UnixConn, *net.UnixConn]{weak.Make(c)}
+	case *net.UDPConn:
+		return weakConn[net.UDPConn, *net.UDPConn]{weak.Make(c)}
+	case *net.IPConn:
+		return weakConn[net.IPConn, *net.IPConn]{weak.Make(c)}
 	case *tls.Conn:
 		return weakConn[tls.Conn, *tls.Conn]{weak.Make(c)}
 	}
