@@ -11,7 +11,7 @@ import (
 const (
 	crowd       = 110
 	stopping    = 60
-	stoppedGone = 75 * time.Second // the server's limit is 10 s
+	stoppedGone = 75 * time.Second // the limit is 10 s, when what the kernel keeps is full
 	crowdGrowth = 8 << 20
 )
 
@@ -39,7 +39,7 @@ func TestViewersThatStopReading(t *testing.T) {
 	for _, v := range stopped {
 		<-v.done
 	}
-	eventually(t, stoppedGone, func() string {
+	eventually(t, lengthened(stoppedGone), func() string {
 		left := 0
 		for _, c := range s.clients(t) {
 			if c.Role == "viewer" {
@@ -71,5 +71,32 @@ func TestViewersThatStopReading(t *testing.T) {
 	for _, v := range stopped {
 		v.awaitEnd(t)
 	}
-	checkViewers(t, f, others)
+	checkThoseWhoRead(t, s, f, others)
+}
+
+// checkThoseWhoRead checks that viewers lost nothing. The race detector makes this program slow, and
+// one of its viewers that a busy machine held up for longer than the server lets them be late is
+// moved on: most may not be, and the server has to say so of each.
+func checkThoseWhoRead(t *testing.T, s *server, f *feed, viewers []*viewer) {
+	t.Helper()
+	published := f.finish(t)
+	for _, v := range viewers {
+		v.awaitLast(t, published[len(published)-1])
+	}
+	late := map[string]bool{}
+	for _, c := range s.clients(t) {
+		late[c.Address] = c.Jumps > 0
+	}
+	moved := 0
+	for _, v := range viewers {
+		err := run(v.media(), published)
+		if err != nil && late[v.conn.LocalAddr().String()] {
+			moved++
+		} else if err != nil {
+			t.Errorf("%s: %v", v.name, err)
+		}
+	}
+	if moved > 0 && (measured() || moved > len(viewers)/2) {
+		t.Errorf("%d of %d viewers that read were moved on", moved, len(viewers))
+	}
 }
