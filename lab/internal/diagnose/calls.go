@@ -133,8 +133,8 @@ var (
 	isFileSync = matching(`^internal/poll\.\(\*FD\)\.Fsync$|^syscall\.(Fsync|Fdatasync)$|^os\.\(\*File\)\.Sync$` +
 		`|^golang\.org/x/sys/unix\.(Fsync|Fdatasync|Msync|SyncFileRange)$|^(__x64_sys_|__arm64_sys_|do_)?(fsync|fdatasync|msync)$`)
 	// What making and ending connections costs, with TLS.
-	isDialling = matching(`^net\.\(\*(Dialer|sysDialer|netFD)\)\.(DialContext|dialSerial|dialTCP|connect|Close)$|^crypto/tls\.\(\*Conn\)\.(HandshakeContext|handshakeContext|clientHandshake)$` +
-		`|^(__x64_|__arm64_)?(__)?sys_(connect|socket)$|^inet6?_(stream_connect|release)$|^sock_close$|^tcp_v[46]_connect$|^(__GI_+)?(__libc_)?connect$|^SSL_(connect|do_handshake)$`)
+	isDialling = matching(`^net\.\(\*(Dialer|sysDialer|netFD)\)\.(DialContext|dialSerial|dialTCP|connect|Close)$|^crypto/tls\.\(\*Conn\)\.(HandshakeContext|handshakeContext|clientHandshake|serverHandshake)$` +
+		`|^(__x64_|__arm64_)?(__)?sys_(connect|socket)$|^inet6?_(stream_connect|release)$|^sock_close$|^tcp_v[46]_connect$|^(__GI_+)?(__libc_)?connect$|^SSL_(connect|accept|do_handshake)$|^(__x64_|__arm64_)?(__)?sys_accept4?$`)
 	isOpening   = matching(`^os\.(OpenFile|Open|openFileNolog|L?[Ss]tat|l?statNolog)$|^(__x64_|__arm64_)?sys_(open(at2?)?|newfstatat|l?stat|statx|f?access(at2?)?)$|^do_sys_open(at2)?$|^(__GI_+|__libc_)?(open(at)?|fopen|l?stat|fstatat|access)(64)?$`)
 	isAccepting = matching(`^internal/poll\.\(\*FD\)\.Accept$|^(__x64_|__arm64_)?(__)?sys_accept4?$|^(__GI_+|__libc_)?accept4?$`)
 	isSyscall   = matching(`^syscall\.(Syscall6?|RawSyscall6?|rawSyscallNoError)$|^internal/runtime/syscall\b|^runtime/internal/syscall\b` +

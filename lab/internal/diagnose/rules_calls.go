@@ -202,10 +202,10 @@ func connectionPerRequest(s *facts) (Finding, string) {
 	}
 	cpu := s.cpuIn(isDialling)
 	return Finding{
-		Tool: evidence.ToolStrace, Top: where(s.cpu, passing(isDialling), "connect"), Share: cpu, Score: cpu * s.busy,
+		Tool: evidence.ToolStrace, Top: where(s.cpu, passing(isDialling), "connections"), Share: cpu, Score: cpu * s.busy,
 		Clue: fmt.Sprintf("%s connections to %s within %s, with %.1f writes on each; making and ending them took %s of the processor time",
 			units.Count(c.Dialled.Count), c.Dialled.Name, units.Time(c.Took), float64(c.Requests)/float64(c.Dialled.Count), units.Percent(cpu)),
-		Try: "keep connections and use them again: a pool, HTTP keep-alive (read a reply's body to its end, one client for all requests)",
+		Try: "keep connections and use them again: a pool, HTTP keep-alive (read a reply's body to its end, one client for all requests; a long keep-alive in the server)",
 	}, ""
 }
 

@@ -72,7 +72,9 @@ func heatmap(f *matrix.File, layer int, figure *matrix.Figure, caption string, u
 				continue
 			}
 			cell := heatCell(c, figure, lo, hi, used)
-			if isKnee(f, layer, row, column, figure.Name) {
+			if slices.ContainsFunc(f.Knees, func(k matrix.Knee) bool {
+				return k.Layer == layer && k.Column == column && k.Row == row && k.Figure == figure.Name
+			}) {
 				cell.Class += " knee"
 			}
 			line.Cells = append(line.Cells, cell)
@@ -90,12 +92,6 @@ func heatmap(f *matrix.File, layer int, figure *matrix.Figure, caption string, u
 		t.Rows = append(t.Rows, line)
 	}
 	return t
-}
-
-func isKnee(f *matrix.File, layer, row, column int, figure string) bool {
-	return slices.ContainsFunc(f.Knees, func(k matrix.Knee) bool {
-		return k.Layer == layer && k.Column == column && k.Row == row && k.Figure == figure
-	})
 }
 
 // heatCell is what stands in a cell: a median of valid runs, "generator" where that was the

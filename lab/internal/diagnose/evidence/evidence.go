@@ -165,8 +165,8 @@ type Calls struct {
 	Replies     int64         `json:"replies,omitempty"`
 	Delayed     int64         `json:"delayed,omitempty"`
 	DelayedTime time.Duration `json:"delayed_ns,omitempty"`
-	// Dialled is the address that was connected to most often over TCP, and Requests how many writes all new
-	// connections had.
+	// Dialled is the address that was connected to most often over TCP, or the program itself, and Requests how many
+	// writes those connections had.
 	Dialled  Repeated `json:"dialled,omitzero"`
 	Requests int64    `json:"requests,omitempty"`
 	// Opened is the file that one process opened, or asked about by its name, most often. Reopened of all Opens were

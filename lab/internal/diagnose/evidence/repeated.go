@@ -16,6 +16,7 @@ const (
 	segment  = 1400 // bytes: a write that fills a packet is sent at once
 	// promptly is how soon a reply comes that nothing holds up.
 	promptly = 5 * time.Millisecond
+	itself   = "itself" // what clients of the program connect to
 )
 
 // A Repeated is what a program does again and again, by its name: an address or a path.
@@ -33,9 +34,9 @@ type descriptor struct {
 
 // A connection is what ends with the file.
 type connection struct {
-	stream    bool // of TCP
-	connected bool
-	prompt    bool // no write is held back for an acknowledgement
+	stream bool   // of TCP
+	peer   string // what it is connected to, if that happened meanwhile
+	prompt bool   // no write is held back for an acknowledgement
 	dialogue
 }
 
@@ -57,12 +58,10 @@ func (d *dialogue) held(ended float64) time.Duration {
 		}
 		return waited
 	}
-	switch behind := time.Duration((ended - d.last) * float64(time.Second)); {
-	case d.writes < 2 || d.filled || behind < promptly:
+	if behind := time.Duration((ended - d.last) * float64(time.Second)); d.writes < 2 || d.filled || behind < promptly {
 		return 0
-	default:
-		return cmp.Or(since(d.last), since(d.first))
 	}
+	return cmp.Or(since(d.last), since(d.first))
 }
 
 // A file is one that a process has opened, or asked about by its name.
@@ -70,15 +69,15 @@ type file struct{ process, path string }
 
 // repeats follows descriptors: dialogues on them, and what they are made for.
 type repeats struct {
-	process     string // whose descriptors a call names: see processesOf
-	descriptors map[string]*descriptor
-	dialled     map[string]int64
-	opened      map[file]int64
-	out         *Calls
+	process           string // whose descriptors a call names: see processesOf
+	descriptors       map[string]*descriptor
+	opened            map[file]int64
+	out               *Calls
+	dialled, requests map[string]int64 // both by the address
 }
 
 func newRepeats(out *Calls, prompt map[string]bool) repeats {
-	r := repeats{out: out, descriptors: make(map[string]*descriptor), dialled: make(map[string]int64), opened: make(map[file]int64)}
+	r := repeats{out: out, descriptors: make(map[string]*descriptor), dialled: make(map[string]int64), requests: make(map[string]int64), opened: make(map[file]int64)}
 	for number, is := range prompt {
 		r.of(number).prompt = is
 	}
@@ -114,8 +113,12 @@ func (r *repeats) call(name, args, result, after string, moved int64, began, end
 	switch name {
 	case "socket":
 		if strings.HasPrefix(number, "AF_INET") && strings.Contains(rest, "SOCK_STREAM") {
-			d := r.of(result)
-			d.stream, d.connected = true, false
+			r.of(result).connection = connection{stream: true}
+		}
+	case "accept", "accept4":
+		if moved >= 0 && !strings.Contains(rest, "AF_UNIX") {
+			r.of(result).connection = connection{peer: itself}
+			count(r.dialled, itself)
 		}
 	case "close":
 		r.of(number).connection = connection{}
@@ -125,9 +128,9 @@ func (r *repeats) call(name, args, result, after string, moved int64, began, end
 		}
 	case "connect":
 		if d := r.of(number); d.stream && (moved == 0 || strings.Contains(after, "EINPROGRESS")) {
-			d.connected = true
 			if at := socketAddress.FindStringSubmatch(rest); at != nil {
-				count(r.dialled, net.JoinHostPort(at[2], at[1]))
+				d.peer = net.JoinHostPort(at[2], at[1])
+				count(r.dialled, d.peer)
 			}
 		}
 	case "open", "openat", "stat", "lstat", "newfstatat", "statx", "access", "faccessat", "faccessat2":
@@ -146,8 +149,8 @@ func (r *repeats) call(name, args, result, after string, moved int64, began, end
 
 func (r *repeats) move(d *descriptor, way string, moved int64, began, ended float64) {
 	if way == "w" {
-		if d.connected {
-			r.out.Requests++
+		if d.peer != "" {
+			count(r.requests, d.peer)
 		}
 		if d.writes == 0 {
 			d.first = began
@@ -173,6 +176,7 @@ func (r *repeats) finish() {
 		r.out.Reopened += n - 1
 	}
 	r.out.Dialled, r.out.Opened = most(r.dialled), most(paths)
+	r.out.Requests = r.requests[r.out.Dialled.Name]
 }
 
 func most(names map[string]int64) (top Repeated) {

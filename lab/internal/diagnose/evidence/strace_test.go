@@ -247,6 +247,7 @@ func TestStraceOfWhatIsRepeated(t *testing.T) {
 1 10.400600 close(4) = 0 <0.000010>
 1 10.400700 socket(AF_INET6, SOCK_STREAM, IPPROTO_IP) = 4 <0.000010>
 1 10.400800 connect(4, {sa_family=AF_INET6, sin6_port=htons(6379), sin6_flowinfo=htonl(0), inet_pton(AF_INET6, "::1", &sin6_addr), sin6_scope_id=0}, 28) = 0 <0.000010>
+1 10.400900 write(4, ""..., 8) = 8 <0.000010>
 1 10.500000 openat(AT_FDCWD, "/etc/x, y", O_RDONLY|O_CLOEXEC) = 5 <0.000010>
 1 10.500100 openat(AT_FDCWD, "/etc/x, y", O_RDONLY|O_CLOEXEC) = 5 <0.000010>
 1 10.500200 openat(6, "name", O_RDONLY) = 5 <0.000010>
@@ -274,11 +275,34 @@ func TestStraceOfWhatIsRepeated(t *testing.T) {
 	if c.Replies != 7 || c.Delayed != 2 || c.DelayedTime.Round(time.Millisecond) != 88*time.Millisecond {
 		t.Errorf("%d replies, %d of them %v late", c.Replies, c.Delayed, c.DelayedTime)
 	}
-	if (c.Dialled != Repeated{"[::1]:6379", 2}) || c.Requests != 7 {
+	if (c.Dialled != Repeated{"[::1]:6379", 2}) || c.Requests != 1 {
 		t.Errorf("%+v with %d writes", c.Dialled, c.Requests)
 	}
 	if (c.Opened != Repeated{"/etc/x, y", 3}) || c.Opens != 4 || c.Reopened != 2 {
 		t.Errorf("%+v of %d, %d again", c.Opened, c.Opens, c.Reopened)
+	}
+}
+
+// Connections that a program takes are to itself, and what it writes on others does not count with them.
+func TestConnectionsThatAreTakenCount(t *testing.T) {
+	const text = `1 10.000000 accept4(3, {sa_family=AF_INET, sin_port=htons(5100), sin_addr=inet_addr("10.0.0.9")}, [112 => 16], SOCK_CLOEXEC|SOCK_NONBLOCK) = 5 <0.000010>
+1 10.000100 write(5, ""..., 8) = 8 <0.000010>
+1 10.000200 close(5) = 0 <0.000010>
+1 10.000300 accept(3, NULL, NULL) = 5 <0.000010>
+1 10.000400 write(5, ""..., 8) = 8 <0.000010>
+1 10.000500 accept4(3, 0xc0001, [112], SOCK_CLOEXEC) = -1 EAGAIN (Resource temporarily unavailable) <0.000010>
+1 10.000600 accept4(4, {sa_family=AF_UNIX}, [112 => 2], SOCK_CLOEXEC) = 6 <0.000010>
+1 10.000700 write(6, ""..., 8) = 8 <0.000010>
+1 10.000800 socket(AF_INET, SOCK_STREAM, IPPROTO_IP) = 7 <0.000010>
+1 10.000900 connect(7, {sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr("10.0.0.1")}, 16) = 0 <0.000010>
+1 10.001000 write(7, ""..., 8) = 8 <0.000010>
+`
+	c, err := readStrace(strings.NewReader(text), false, nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if (c.Dialled != Repeated{"itself", 2}) || c.Requests != 2 {
+		t.Errorf("%+v with %d writes", c.Dialled, c.Requests)
 	}
 }
 
