@@ -245,21 +245,22 @@ func (c *client) play(ctx context.Context) error {
 		now := time.Now()
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			if now.Sub(heard) > c.idle {
-				return errIdle
-			}
 		case err != nil:
 			return fmt.Errorf("source: %w", err)
 		default:
-			switch {
-			case item.Response != nil && c.denied(item.Response):
+			if item.Response != nil && c.denied(item.Response) {
 				next = now
-			case item.Response == nil && item.Request == nil && c.channels[item.Interleaved.Channel]%2 == 0:
-				heard = now // reports come from a camera whose encoder stands still too
 			}
+			media := c.isMedia(item)
 			if err := c.take(item); err != nil {
 				return err
 			}
+			if media { // reports come from a camera whose encoder stands still too
+				heard = time.Now()
+			}
+		}
+		if now.Sub(heard) > c.idle {
+			return errIdle
 		}
 		if !now.Before(next) {
 			next = now.Add(keep)
@@ -314,10 +315,7 @@ func (c *client) take(item rtsp.Item) error {
 		}
 		return err
 	}
-	n, ok := c.channels[item.Interleaved.Channel]
-	if !ok && c.intake != nil {
-		n, ok = c.unasked(item.Interleaved.Payload.Bytes())
-	}
+	n, ok := c.channelOf(item)
 	switch {
 	case !ok || c.intake == nil:
 		item.Release()
@@ -328,6 +326,22 @@ func (c *client) take(item rtsp.Item) error {
 		return nil
 	}
 	return c.intake.Push(n/2, item.Interleaved.Payload, time.Now())
+}
+
+// channelOf returns what a packet is of, as channels has it.
+func (c *client) channelOf(item rtsp.Item) (n int, ok bool) {
+	if n, ok = c.channels[item.Interleaved.Channel]; !ok && c.intake != nil {
+		n, ok = c.unasked(item.Interleaved.Payload.Bytes())
+	}
+	return n, ok
+}
+
+func (c *client) isMedia(item rtsp.Item) bool {
+	if item.Response != nil || item.Request != nil {
+		return false
+	}
+	n, ok := c.channelOf(item)
+	return ok && n%2 == 0
 }
 
 // report sends receiver reports.

@@ -115,14 +115,22 @@ func TestSessionsAreKeptAliveAsCamerasWantIt(t *testing.T) {
 	}
 }
 
-// A camera that sends reports and no media has stopped.
+// A camera that sends reports and no media has stopped, also when they come on a channel that its
+// answer did not name.
 func TestReportsAreNoMedia(t *testing.T) {
+	for _, channel := range []byte{1, 9} {
+		stops(t, channel)
+	}
+}
+
+// stops plays a camera whose reports come on a channel.
+func stops(t *testing.T, channel byte) {
 	var sending sync.WaitGroup
 	t.Cleanup(sending.Wait)
 	address := cameras(t, func(w io.Writer, r *rtsp.Request) *rtsp.Response {
 		if r.Method == rtsp.Play {
 			sending.Go(func() {
-				report := append([]byte{'$', 1, 0, 28, 0x80, 200, 0, 6}, make([]byte, 24)...)
+				report := append([]byte{'$', channel, 0, 28, 0x80, 200, 0, 6}, make([]byte, 24)...)
 				for p := sound(0, 8, 1); ; p = report {
 					if _, err := w.Write(p); err != nil {
 						return
@@ -143,7 +151,7 @@ func TestReportsAreNoMedia(t *testing.T) {
 		f.Payload.Release()
 		return nil
 	}, nil, func(edge.Way) {})
-	if !errors.Is(err, errIdle) {
-		t.Error(err)
+	if !errors.Is(err, errIdle) || ctx.Err() != nil {
+		t.Errorf("reports on channel %d: %v, %v", channel, err, ctx.Err())
 	}
 }
