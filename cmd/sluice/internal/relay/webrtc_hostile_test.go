@@ -54,7 +54,9 @@ func TestWebRTCRequests(t *testing.T) {
 	ask(400, "POST", "/live/s/whep", "v=0")
 	ask(400, "POST", "/live/whep", offer)
 	ask(400, "POST", "/live/../s/whep", offer)
-	ask(404, "POST", "/live/none/whep", offer)
+	if again := ask(404, "POST", "/live/none/whep", offer).Get("Retry-After"); again != "2" {
+		t.Errorf("a stream that is not there may be asked for after %q s", again)
+	}
 	ask(400, "POST", "/live/s/whep?wait=x", offer)
 	for _, method := range []string{"PUT", "DELETE", "PATCH"} {
 		if h := ask(405, method, "/live/s/whep", ""); h.Get("Allow") != "GET, HEAD, POST, OPTIONS" {

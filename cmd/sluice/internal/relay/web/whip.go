@@ -231,6 +231,12 @@ func (w *Server) answerRTC(rw http.ResponseWriter, info session.Info, err error)
 		rw.Header().Set("WWW-Authenticate", `Bearer realm="sluice"`)
 	case http.StatusServiceUnavailable:
 		rw.Header().Set("Retry-After", "2")
+	case http.StatusNotFound:
+		// The draft of WHEP would have 409 with this field. Players take 404 for a stream that is
+		// not there, as other servers say it.
+		if errors.Is(err, session.ErrNotFound) {
+			rw.Header().Set("Retry-After", "2")
+		}
 	}
 	answerError(rw, status, reason)
 }
