@@ -171,7 +171,7 @@ func (b *blocks) Call(_ context.Context, r *Request) (Outcome, error) {
 	size := int64(r.Size)
 	count := b.size / size
 	if count == 0 {
-		return Outcome{}, fmt.Errorf("load: a block of %d bytes in the %d of %s", size, b.size, b.path)
+		return Outcome{}, fmt.Errorf("load: %s has %d bytes, fewer than a block of %d", b.path, b.size, size)
 	}
 	var at int64
 	if strings.HasPrefix(b.options.Pattern, "rand") {
