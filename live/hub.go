@@ -44,7 +44,9 @@ type Hub struct {
 	waiting map[string]*expected
 	awaited []*Stream // that may have reservations, also when they are over
 	over    []*Stream // whose viewers may not have got all that is left
-	closed  bool
+	// overMost is the length of over that has those looked for which hold nothing.
+	overMost int
+	closed   bool
 }
 
 // NewHub returns a hub without streams.
@@ -209,7 +211,10 @@ func (h *Hub) forget(s *Stream) {
 	if h.streams[s.name] == s {
 		delete(h.streams, s.name)
 	}
-	h.over = append(stillHeld(h.over), s)
+	if h.over = append(h.over, s); len(h.over) >= h.overMost {
+		h.over = stillHeld(h.over)
+		h.overMost = 2*len(h.over) + 16 // so that each is looked at a few times, and not once for each that ends
+	}
 }
 
 // stillHeld drops streams that are over and hold nothing more.

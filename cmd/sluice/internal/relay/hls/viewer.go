@@ -75,7 +75,11 @@ func (s *Server) admitted(key viewerKey, info session.Info, done func(), err err
 		if closed {
 			return nil, session.ErrClosing
 		}
-		return s.enter(key)
+		other, err := s.enter(key)
+		if other == nil && err == nil {
+			err = errGone // it ended meanwhile
+		}
+		return other, err
 	}
 	s.viewers[key] = v
 	v.busy.Add(1)
