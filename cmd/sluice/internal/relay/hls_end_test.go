@@ -60,7 +60,13 @@ func TestTheEndOfAnHLSViewerIsReportedWithTheServersEnd(t *testing.T) {
 	f := s.feeding(t, "/live/s.flv")
 	f.loop(t)
 	s.awaitStream(t, "live/s")
-	f.during(t, func() { s.watchHLS(t, "/live/s.m3u8") })
+	f.during(t, func() {
+		// Who asks for no more than the first playlist is no viewer yet.
+		v := s.watchHLS(t, "/live/s.m3u8")
+		if status, text := s.get(t, v.media); status != 200 {
+			t.Errorf("%d %s", status, text)
+		}
+	})
 	began, closed := make(chan struct{}), make(chan struct{})
 	begin := sync.OnceFunc(func() { close(began) })
 	for _, c := range s.host.Register.List() {

@@ -139,12 +139,12 @@ func (x *rtcSource) send(tags ...flvtest.Tag) (sound []string) {
 	return sound
 }
 
-// begin sends tags, and all of them again until a stream has a key frame of them: what comes
+// begin sends tags, and all of them again until a stream has a key frame and sound of them: what comes
 // first may be too early for the server. It returns the sums of the sound.
 func (x *rtcSource) begin(stream string, tags ...flvtest.Tag) (sound []string) {
 	x.t.Helper()
-	relayEventually(x.t, "pictures of a publisher", func() bool {
-		if st, ok := x.s.host.Hub.Stream(stream); ok && len(st.Stats().VideoConfig) > 0 {
+	relayEventually(x.t, "pictures and sound of a publisher", func() bool {
+		if st, ok := x.s.host.Hub.Stream(stream); ok && len(st.Stats().VideoConfig) > 0 && len(st.Stats().AudioConfig) > 0 {
 			return true
 		}
 		if len(sound) > 0 {
