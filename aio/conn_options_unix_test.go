@@ -63,7 +63,7 @@ func TestOptionsOfAConnection(t *testing.T) {
 // open until it returns.
 func TestControlUsesTheConnection(t *testing.T) {
 	eachKind(t, func(t *testing.T, config *tls.Config, o aio.Options) {
-		closed := make(closings, 1)
+		closed, returned := make(closings, 1), make(closings, 1)
 		h := &aio.ConnHandler[int]{
 			TLS:    config,
 			Closed: func(_ *aio.Conn[int], reason error) { closed <- reason },
@@ -87,7 +87,7 @@ func TestControlUsesTheConnection(t *testing.T) {
 						t.Errorf("the descriptor: %v", err)
 					}
 				})
-				closed <- err
+				returned <- err
 			}()
 			return nil
 		}
@@ -104,7 +104,7 @@ func TestControlUsesTheConnection(t *testing.T) {
 		if got, err := io.ReadAll(conn); string(got) != "x" || err != nil {
 			t.Errorf("the peer gets %q, %v", got, err)
 		}
-		if err := closed.wait(t); err != nil {
+		if err := returned.wait(t); err != nil {
 			t.Error(err)
 		}
 	})
