@@ -12,7 +12,7 @@ import (
 // A child counts to others for as long as it runs, and to this process once it has ended.
 func TestOthersAreNeitherThisProcessNorItsChildren(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("not known here")
+		t.Skip("what other programs use is known on Linux only")
 	}
 	spin := exec.Command("sh", "-c", "while :; do :; done")
 	before := proc.ReadOthers()

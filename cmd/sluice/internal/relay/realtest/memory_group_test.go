@@ -17,6 +17,11 @@ import (
 	"time"
 )
 
+// within is the command that runs another in a control group.
+func within(group string) []string {
+	return []string{"sh", "-c", `echo $$ >` + group + `/cgroup.procs && exec "$0" "$@"`}
+}
+
 // memoryGroup makes a control group that may have so many bytes of memory, of either version.
 func memoryGroup(t *testing.T, most int) string {
 	t.Helper()
@@ -50,7 +55,7 @@ func TestACrowdOfHalfOffersInASmallControlGroup(t *testing.T) {
 	group := memoryGroup(t, 128<<20)
 	s := serve(t, options{
 		flags: strings.Fields("--webrtc 127.0.0.1:0 --max-memory 64MiB --max-handshakes 2000 --max-handshakes-per-address 2000"),
-		under: []string{"sh", "-c", `echo $$ >` + group + `/cgroup.procs && exec "$0" "$@"`},
+		under: within(group),
 	})
 	half := fmt.Sprintf("POST /live/a/whip HTTP/1.1\r\nHost: a\r\nContent-Type: application/sdp\r\nContent-Length: %d\r\n\r\n%s", length, strings.Repeat("v", sent))
 	for range crowd {
@@ -87,7 +92,7 @@ func TestACrowdOfPublishersInASmallControlGroup(t *testing.T) {
 	group := memoryGroup(t, 128<<20)
 	s := serve(t, options{
 		flags: strings.Fields("--max-streams 0 --max-streams-per-address 0 --publish-timeout 2m"),
-		under: []string{"sh", "-c", `echo $$ >` + group + `/cgroup.procs && exec "$0" "$@"`},
+		under: within(group),
 	})
 	posts := make([]*post, crowd)
 	for i := range posts {
@@ -145,7 +150,7 @@ func TestACrowdOfHalfHeadersInASmallControlGroup(t *testing.T) {
 	}
 	const crowd, addresses, sent = 3000, 8, 27000
 	group := memoryGroup(t, 128<<20)
-	s := serve(t, options{under: []string{"sh", "-c", `echo $$ >` + group + `/cgroup.procs && exec "$0" "$@"`}})
+	s := serve(t, options{under: within(group)})
 	half := "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", sent)
 	var open sync.WaitGroup
 	for i := range crowd {

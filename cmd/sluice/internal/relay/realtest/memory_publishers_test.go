@@ -41,7 +41,7 @@ func TestFastPublishersInASmallControlGroup(t *testing.T) {
 			group := memoryGroup(t, 128<<20)
 			s := serve(t, options{
 				flags: strings.Fields("--max-streams 0 --max-streams-per-address 0 --max-handshakes-per-address 200 --publish-timeout 2m --min-publish-rate 0"),
-				under: []string{"sh", "-c", `echo $$ >` + group + `/cgroup.procs && exec "$0" "$@"`},
+				under: within(group),
 			})
 			good := publishHTTP(t, "POST", "http://"+s.HTTP+"/live/good.flv")
 			f := feedTo(t, good, pace{})
