@@ -11,7 +11,7 @@ import (
 )
 
 // plainSide is the connection that a secure is the TLS of. Its methods are for the
-// goroutine of the callbacks, except submit, writeFailed, postHandshake, LocalAddr and
+// goroutine of the callbacks, except submit, held, writeFailed, postHandshake, LocalAddr and
 // RemoteAddr.
 type plainSide interface {
 	submit(r op.Request) error
@@ -24,6 +24,7 @@ type plainSide interface {
 	room() []byte // for what is decrypted, until plain returns
 	plain(p []byte) error
 	plainBuf(b mem.Buf) error
+	held() int
 	LocalAddr() net.Addr
 	RemoteAddr() net.Addr
 }
@@ -168,14 +169,17 @@ func (s *secure) release() {
 // The methods of tlsfed.Output.
 
 // WriteRecords sends p, borrowed.
-func (s *secure) WriteRecords(p []byte) error {
-	return s.conn.submit(op.Request{Kind: op.WriteBytes, Buf: p, Lent: true, Quiet: true})
+func (s *secure) WriteRecords(p []byte, beyond bool) error {
+	return s.conn.submit(op.Request{Kind: op.WriteBytes, Buf: p, Lent: true, Quiet: true, Beyond: beyond})
 }
 
 // WriteRecordBuf sends b, transferred.
-func (s *secure) WriteRecordBuf(b mem.Buf) error {
-	return s.conn.submit(op.Request{Kind: op.WriteBuf, Single: b, Quiet: true}) //sluice:moved
+func (s *secure) WriteRecordBuf(b mem.Buf, beyond bool) error {
+	return s.conn.submit(op.Request{Kind: op.WriteBuf, Single: b, Quiet: true, Beyond: beyond}) //sluice:moved
 }
+
+// Empty says that no writes wait.
+func (s *secure) Empty() bool { return s.conn.held() == 0 }
 
 // Wake has the handshake looked at soon.
 func (s *secure) Wake() { s.conn.postHandshake() }

@@ -53,6 +53,7 @@ type Request struct {
 	Cancel   context.Context // nil: none
 	Quiet    bool            // a write that completes only when it fails
 	Lent     bool            // Buf is borrowed until Submit returns: what has to wait is copied
+	Beyond   bool            // QueueLimit does not refuse this write: it goes on with one that an empty queue has taken, or ends the stream
 }
 
 // Ended is the completion of a request that was not carried out. Programs written

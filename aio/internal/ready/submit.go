@@ -114,7 +114,7 @@ func (d *Driver) queueWrite(c *conn, name net.Conn, r *op.Request, done int) err
 		if r.Kind == op.WriteBytes {
 			more = max(size, d.leased.Holds(r.Buf))
 		}
-		if limit := d.settings.QueueLimit; limit > 0 && !r.Kind.IsMark() && more > limit-c.held {
+		if limit := d.settings.QueueLimit; limit > 0 && !r.Beyond && !r.Kind.IsMark() && more > limit-c.held {
 			return d.overLimit(c, size, more)
 		}
 		d.keepUntilUnlock(r)

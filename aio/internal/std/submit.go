@@ -80,7 +80,7 @@ func (d *Driver) enqueue(conn net.Conn, o *operation) (slow bool, err error) {
 	dir := &c.reads
 	if o.Kind.IsWrite() {
 		dir = &c.writes
-		if limit := d.settings.QueueLimit; limit > 0 && dir.queued > 0 && !o.Kind.IsMark() && o.holding() > limit-dir.held {
+		if limit := d.settings.QueueLimit; limit > 0 && !o.Beyond && dir.queued > 0 && !o.Kind.IsMark() && o.holding() > limit-dir.held {
 			o.phase = ended
 			d.counters.Refused++
 			err = &op.QueueFullError{Size: o.total, More: o.holding(), Held: dir.held, Limit: limit}

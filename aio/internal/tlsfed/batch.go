@@ -9,6 +9,8 @@ type batch struct {
 	size    int // of the next block, in bytes
 	room    mem.Slab
 	used    int
+	// beyond: the Write found nothing waiting, so that all of it may wait.
+	beyond bool
 }
 
 const (
@@ -20,15 +22,17 @@ const (
 )
 
 // begin is for a Write of n bytes.
-func (b *batch) begin(n int) {
-	b.writers++
+func (b *batch) begin(out Output, n int) {
+	if b.writers++; b.writers == 1 {
+		b.beyond = out.Empty()
+	}
 	b.size = min(n+(n/oneRecord+1)*overhead, mostBatch)
 }
 
 // add appends a record.
 func (b *batch) add(a *mem.Allocator, out Output, p []byte) error {
 	if b.room.Valid() && len(p) > len(b.room.Bytes())-b.used {
-		if err := b.flush(out); err != nil {
+		if err := b.flush(out, b.beyond); err != nil {
 			return err
 		}
 	}
@@ -42,15 +46,17 @@ func (b *batch) add(a *mem.Allocator, out Output, p []byte) error {
 // end is for a Write that ends.
 func (b *batch) end(out Output) error {
 	b.writers--
+	beyond := b.beyond
+	b.beyond = false
 	if !b.room.Valid() {
 		return nil
 	}
-	return b.flush(out)
+	return b.flush(out, beyond)
 }
 
-func (b *batch) flush(out Output) error {
+func (b *batch) flush(out Output, beyond bool) error {
 	whole := b.room.Cut(0, b.used)
 	b.room.Release()
 	b.used = 0
-	return out.WriteRecordBuf(whole) //sluice:moved
+	return out.WriteRecordBuf(whole, beyond) //sluice:moved
 }

@@ -5,7 +5,7 @@ package tlsfed
 func (s *Session) BeginWrite(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.batch.begin(n)
+	s.batch.begin(s.out, n)
 }
 
 // ReadWire is a read of crypto/tls.

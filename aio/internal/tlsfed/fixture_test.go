@@ -72,17 +72,18 @@ func serveWith(t testing.TB, config *tls.Config, chunk int, handshakes *tlsfed.H
 	return client, ended, s
 }
 
-func (s *server) WriteRecords(p []byte) error {
+func (s *server) WriteRecords(p []byte, _ bool) error {
 	_, err := s.conn.Write(p)
 	return err
 }
 
-func (s *server) WriteRecordBuf(b mem.Buf) error {
+func (s *server) WriteRecordBuf(b mem.Buf, _ bool) error {
 	defer b.Release()
 	_, err := s.conn.Write(b.Bytes())
 	return err
 }
 
+func (s *server) Empty() bool          { return true }
 func (s *server) Wake()                { s.wake <- struct{}{} }
 func (s *server) LocalAddr() net.Addr  { return s.conn.LocalAddr() }
 func (s *server) RemoteAddr() net.Addr { return s.conn.RemoteAddr() }

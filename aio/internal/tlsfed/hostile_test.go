@@ -113,11 +113,12 @@ func TestEndWithinARecord(t *testing.T) {
 // sink is an Output that throws everything away.
 type sink struct{ woken chan struct{} }
 
-func (sink) WriteRecords([]byte) error { return nil }
-func (sink) WriteRecordBuf(b mem.Buf) error {
+func (sink) WriteRecords([]byte, bool) error { return nil }
+func (sink) WriteRecordBuf(b mem.Buf, _ bool) error {
 	b.Release()
 	return nil
 }
+func (sink) Empty() bool          { return true }
 func (s sink) Wake()              { s.woken <- struct{}{} }
 func (sink) LocalAddr() net.Addr  { return &net.TCPAddr{} }
 func (sink) RemoteAddr() net.Addr { return &net.TCPAddr{} }

@@ -16,10 +16,13 @@ import (
 // Output is where the records go that crypto/tls writes. Its methods do not wait for
 // the peer, and are called one at a time for a session, by any goroutine.
 type Output interface {
-	// WriteRecords sends p, borrowed until it returns.
-	WriteRecords(p []byte) error
-	// WriteRecordBuf sends b, transferred, also when it fails.
-	WriteRecordBuf(b mem.Buf) error
+	// WriteRecords sends p, borrowed until it returns; with beyond also where a limit of
+	// what waits would refuse it.
+	WriteRecords(p []byte, beyond bool) error
+	// WriteRecordBuf is WriteRecords of b, transferred, also when it fails.
+	WriteRecordBuf(b mem.Buf, beyond bool) error
+	// Empty says that nothing waits to be sent.
+	Empty() bool
 	// Wake has Handshake called soon, in the goroutine that feeds the session.
 	Wake()
 	LocalAddr() net.Addr
@@ -237,7 +240,7 @@ func (s *Session) write(p []byte) (n int, err error) {
 		return s.conn.Write(p)
 	}
 	s.mu.Lock()
-	s.batch.begin(len(p))
+	s.batch.begin(s.out, len(p))
 	s.mu.Unlock()
 	n, err = s.conn.Write(p)
 	s.mu.Lock()
@@ -260,7 +263,7 @@ func (s *Session) CloseWrite() error {
 	defer s.mu.Unlock()
 	// A Write that has not ended yet may come too late: the connection may be closed next.
 	if s.batch.room.Valid() {
-		if flushErr := s.batch.flush(s.out); err == nil {
+		if flushErr := s.batch.flush(s.out, true); err == nil {
 			err = flushErr
 		}
 	}

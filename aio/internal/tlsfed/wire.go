@@ -76,7 +76,7 @@ func (w *wire) Write(p []byte) (int, error) {
 	if s.batch.writers > 0 {
 		err = s.batch.add(s.memory, s.out, p)
 	} else {
-		err = s.out.WriteRecords(p)
+		err = s.out.WriteRecords(p, s.shut.Load()) // close_notify is never too much
 	}
 	if err != nil {
 		return 0, err
