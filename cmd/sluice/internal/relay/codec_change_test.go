@@ -2,6 +2,7 @@ package relay
 
 import (
 	"encoding/hex"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -184,6 +185,49 @@ func TestWHEPWhenSoundBegins(t *testing.T) {
 	s.log.line(t, "viewer ended", "protocol=whep", "a track has begun: Opus")
 	relayEventually(t, "the end of the connection", func() bool { next(t); return v.pc.ConnectionState() == pion.PeerConnectionStateClosed })
 	p.Close()
+}
+
+// Sound that a publisher's offer has and that begins late is announced to viewers by WHEP and RTSP, who
+// keep their sessions when it comes.
+func TestViewersWhenAnnouncedSoundBegins(t *testing.T) {
+	s := rtcServe(t, func(c *relayConfig) { c.MinPublishRate, c.RTSP = 0, "127.0.0.1:0" })
+	tags := flvtest.Clip(t)
+	x := s.rtcPublish(t, "/live/s/whip", rtcOptions{})
+	var last uint32
+	silent := func() {
+		x.sound = math.MaxUint32
+		x.send(tags...)
+		last = x.shift + tags[len(tags)-1].Time
+		x.shift = last + 40
+	}
+	relayEventually(t, "pictures of a publisher", func() bool {
+		silent()
+		st, ok := s.host.Hub.Stream("live/s")
+		return ok && len(st.Stats().VideoConfig) > 0
+	})
+	v := s.rtcWatch(t, "/live/s/whep", rtcOptions{})
+	w := rtspDial(t, s.Server)
+	w.must(200, "DESCRIBE", "live/s", "")
+	w.must(200, "SETUP", "live/s/trackID=1", "", rtspTCP)
+	w.must(200, "PLAY", "live/s", "")
+	relayEventually(t, "pictures by WHEP", func() bool { silent(); return len(v.got(true)) > 0 })
+	var sound []string
+	relayEventually(t, "sound by WHEP", func() bool {
+		x.sound = last
+		sound = append(sound, x.send(tags...)...)
+		last = x.shift + tags[len(tags)-1].Time
+		x.shift = last + 40
+		return len(v.got(false)) > 0
+	})
+	within(t, "WHEP, sound", v.got(false), sound)
+	relayEventually(t, "sound by RTSP", func() bool {
+		item, err := w.r.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer item.Release()
+		return item.Request == nil && item.Response == nil && item.Interleaved.Channel == 2
+	})
 }
 
 // A viewer that comes when another publisher has said its codec, and before its first key frame, gets

@@ -246,7 +246,7 @@ func rtspWatch(t *testing.T, s *relayServer, address, stream string, every time.
 	if !ok {
 		t.Fatalf("no stream %s", stream)
 	}
-	tracks, err := rtpfeed.Probe(t.Context(), st, 0, rtpmedia.NewFormat)
+	tracks, err := rtpfeed.Probe(t.Context(), st, 0, nil, rtpmedia.NewFormat)
 	if err != nil {
 		t.Fatal(err)
 	}

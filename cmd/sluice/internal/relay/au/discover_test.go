@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sluice-go/sluice/amf0"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/mem"
@@ -35,7 +36,7 @@ func TestTracksOfAPublisherWhoBeginsLate(t *testing.T) {
 			})
 			defer publish.Stop()
 			began := time.Now()
-			_, audio, err := Discover(t.Context(), p.Stream(), c.wait)
+			_, audio, err := Discover(t.Context(), p.Stream(), c.wait, nil)
 			if took := time.Since(began); err != nil || (audio != nil) != c.found || took != c.answer {
 				t.Errorf("%v waits, the first frame comes after %v: %v, %v after %v, want %v", c.wait, c.begins, audio, err, took, c.answer)
 			}
@@ -77,9 +78,87 @@ func TestTracksThatAHeaderAnnounces(t *testing.T) {
 			sound := time.AfterFunc(c.sound, func() { send(flv.TagAudio, "\xaf\x01\x21\x10\x04\x60\x8c\x1c") })
 			defer sound.Stop()
 			began := time.Now()
-			video, audio, err := Discover(t.Context(), p.Stream(), 0)
+			video, audio, err := Discover(t.Context(), p.Stream(), 0, nil)
 			if took := time.Since(began); err != nil || video == nil || (audio != nil) != (c.header && c.sound < discoverTime) || took != c.answer {
 				t.Errorf("%s: %v, %v, %v after %v, want %v", c.name, video, audio, err, took, c.answer)
+			}
+		})
+	}
+}
+
+// What is assumed of a track that is announced and does not come. Pictures are known by their codec where
+// that is enough; what nothing announces, or announces in part, is not assumed; nor the header of a
+// publisher before whose track the metadata of the one now does not name.
+func TestTracksThatAreAssumed(t *testing.T) {
+	const (
+		avcHeader = "\x17\x00\x00\x00\x00\x01\x42\x00\x1e\xff\xe1\x00\x04\x67\x01\x02\x03\x01\x00\x02\x68\x01"
+		aacHeader = "\xaf\x00\x12\x10"
+	)
+	picture := live.Frame{Type: flv.TagVideo, Payload: mem.Wrap([]byte("\x17\x01\x00\x00\x00\x00\x00\x00\x02\x65\x01"), nil)}
+	aLaw := live.Frame{Type: flv.TagAudio, Payload: mem.Wrap([]byte("\x72\xd5\xd5"), nil)}
+	says := func(list ...amf0.Property) string {
+		p, err := flv.AppendScript(nil, flv.OnMetaData, amf0.ECMAArray(list))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(p)
+	}
+	id := func(name string, value any) amf0.Property { return amf0.Property{Name: name, Value: value} }
+	pictures := id("videocodecid", 7.0)
+	for _, c := range []struct {
+		name         string
+		frame        live.Frame
+		script       string
+		header       string // of the other kind
+		assume       Assume
+		video, audio string
+		after        time.Duration
+	}{
+		{"Opus", picture, says(pictures, id("audiocodecid", float64(flv.CodecOpus))), "", AssumeSound, "avc1", "Opus of 48000 Hz with 2 channels", discoverMore},
+		{"A-law", picture, says(pictures, id("audiocodecid", 7.0)), "", AssumeSound, "avc1", "alaw of 8000 Hz with 1 channels", discoverMore},
+		{"Opus, without", picture, says(pictures, id("audiocodecid", float64(flv.CodecOpus))), "", nil, "avc1", "", discoverTime},
+		{"AAC alone", picture, says(pictures, id("audiocodecid", 10.0)), "", AssumeSound, "avc1", "", discoverTime},
+		{"AAC, header", picture, says(pictures, id("audiocodecid", 10.0)), aacHeader, AssumeSound, "avc1", "mp4a of 44100 Hz with 2 channels", discoverMore},
+		{"AAC, header alone", picture, "", aacHeader, AssumeSound, "avc1", "mp4a of 44100 Hz with 2 channels", discoverMore},
+		{"AAC, header of one before", picture, says(pictures), aacHeader, AssumeSound, "avc1", "", discoverTime},
+		{"AVC", aLaw, says(pictures, id("audiocodecid", 7.0)), "", AssumeAll, "avc1", "alaw of 8000 Hz with 1 channels", discoverMore},
+		{"AVC, sound alone is assumed", aLaw, says(pictures, id("audiocodecid", 7.0)), "", AssumeSound, "", "alaw of 8000 Hz with 1 channels", discoverTime},
+		{"odd ids", picture, says(id("audiocodecid", "mp4a"), id("videocodecid", -1.0)), "", AssumeAll, "avc1", "", discoverTime},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			hub := live.NewHub(live.HubOptions{})
+			defer hub.Close()
+			p, err := hub.Publish("live/s", live.PublishOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			send := func(typ flv.TagType, body string) {
+				if body == "" {
+					return
+				}
+				if err := p.Publish(live.Frame{Type: typ, Payload: mem.Wrap([]byte(body), nil)}); err != nil {
+					t.Error(err)
+				}
+			}
+			send(flv.TagAudio, c.header)
+			send(flv.TagScript, c.script)
+			if c.frame.Type == flv.TagVideo {
+				send(flv.TagVideo, avcHeader)
+			}
+			if err := p.Publish(live.Frame{Type: c.frame.Type, Payload: c.frame.Payload.Retain()}); err != nil {
+				t.Error(err)
+			}
+			began := time.Now()
+			video, audio, err := Discover(t.Context(), p.Stream(), 0, c.assume)
+			named := func(c *Config) string {
+				if c == nil {
+					return ""
+				}
+				return c.String()
+			}
+			if took := time.Since(began); err != nil || named(video) != c.video || named(audio) != c.audio || took != c.after {
+				t.Errorf("%s: %q, %q, %v after %v; want %q, %q after %v", c.name, named(video), named(audio), err, took, c.video, c.audio, c.after)
 			}
 		})
 	}

@@ -48,7 +48,7 @@ func TestEmptyHeaderOfSound(t *testing.T) {
 			t.Fatal(i, err)
 		}
 	}
-	_, audio, err := Discover(t.Context(), p.Stream(), 0)
+	_, audio, err := Discover(t.Context(), p.Stream(), 0, nil)
 	if err != nil || audio == nil || audio.Rate != 48000 {
 		t.Errorf("%+v, %v", audio, err)
 	}

@@ -74,7 +74,7 @@ func TestSequenceHeadersInKeyFramesAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	video, _, err := Discover(t.Context(), p.Stream(), 0)
+	video, _, err := Discover(t.Context(), p.Stream(), 0, nil)
 	if err != nil || video == nil || !bytes.Equal(video.Record, whole) {
 		t.Errorf("%+v, %v", video, err)
 	}

@@ -100,7 +100,7 @@ func (m *muxer) run(ctx context.Context) error {
 
 // tracks finds out the tracks that can be carried.
 func (m *muxer) tracks(ctx context.Context) (video, audio *au.Config, err error) {
-	video, audio, err = au.Discover(ctx, m.source, m.wait)
+	video, audio, err = au.Discover(ctx, m.source, m.wait, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -27,7 +27,7 @@ var (
 func (q *pushing) attemptSRT(ctx context.Context) error {
 	o := &q.pusher.options
 	first := q.now().Tries == 1
-	video, audio, err := au.Discover(ctx, q.stream, 0)
+	video, audio, err := au.Discover(ctx, q.stream, 0, nil)
 	if err != nil {
 		return errOver // meanwhile
 	}

@@ -22,8 +22,8 @@ type Absent struct{ Video, Audio bool }
 
 // Probe finds out the tracks of a stream, in the formats that carries returns: Missing are the codecs for
 // which it returned an error. It waits for the first frame as au.Discover does. An error matches ErrNoTracks.
-func Probe(ctx context.Context, source *live.Stream, wait time.Duration, carries func(*au.Config) (rtpmedia.Format, error)) (t Tracks, err error) {
-	video, audio, err := au.Discover(ctx, source, wait)
+func Probe(ctx context.Context, source *live.Stream, wait time.Duration, assume au.Assume, carries func(*au.Config) (rtpmedia.Format, error)) (t Tracks, err error) {
+	video, audio, err := au.Discover(ctx, source, wait, assume)
 	if err != nil {
 		return t, err
 	}

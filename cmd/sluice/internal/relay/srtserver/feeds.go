@@ -37,7 +37,7 @@ func (x *feeds) open(ctx context.Context, source *live.Stream, wait time.Duratio
 	if one := x.Use(source); one != nil {
 		return one.Value, one.Value.missing, nil
 	}
-	video, audio, err := au.Discover(ctx, source, wait)
+	video, audio, err := au.Discover(ctx, source, wait, nil)
 	if err != nil {
 		return nil, nil, err
 	}

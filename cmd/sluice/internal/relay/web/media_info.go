@@ -59,7 +59,7 @@ func mediaInfo(st *live.Stream, f live.StreamStats) (*VideoInfo, *AudioInfo) {
 func mediaOfFrames(st *live.Stream) (video *VideoInfo, audio *AudioInfo) {
 	now, cancel := context.WithCancel(context.Background())
 	cancel() // more is not waited for
-	v, a, _ := au.Discover(now, st, 0)
+	v, a, _ := au.Discover(now, st, 0, nil)
 	if v != nil {
 		video = videoConfig(v.Codec, v.Record)
 	}

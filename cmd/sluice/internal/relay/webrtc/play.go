@@ -71,7 +71,7 @@ func (s *Server) Play(ctx context.Context, info session.Info, text []byte) (Answ
 
 // start finds out what is sent, and answers.
 func (v *viewing) start(ctx context.Context, s *Server, info session.Info, o *offer) (Answer, error) {
-	tracks, err := rtpfeed.Probe(ctx, v.stream, v.options.Wait, carries)
+	tracks, err := rtpfeed.Probe(ctx, v.stream, v.options.Wait, au.AssumeAll, carries)
 	if err != nil && !errors.Is(err, rtpfeed.ErrNoTracks) {
 		return Answer{}, fmt.Errorf("%w: %s: %w", session.ErrNotFound, info.Stream, err)
 	}
