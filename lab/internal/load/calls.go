@@ -122,7 +122,7 @@ func (c *workers) call(ctx context.Context, to *caller, r *request) (err error) 
 	}
 	c.recorder.unanswered(now, r)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("%w for %v", ErrSilent, time.Duration(now-r.sent).Round(time.Millisecond))
+		err = fmt.Errorf("%w for %v", silent(r.outcome.Payload), time.Duration(now-r.sent).Round(time.Millisecond))
 	}
 	c.fault(err, 1)
 	if now < c.end {

@@ -239,14 +239,14 @@ func TestATargetThatMisbehavesIsNamed(t *testing.T) {
 		{"wrong length", first(func(conn net.Conn, p []byte) { p[3]++; conn.Write(p) }), ErrAnswer, "not what was sent"},
 		{"more than was asked", first(func(conn net.Conn, p []byte) { conn.Write(append(p, bytes.Repeat(p, 5)...)) }), ErrAnswer, ""},
 		{"silent", first(func(conn net.Conn, p []byte) {}), ErrSilent, "no answer for "},
-		{"half", first(func(conn net.Conn, p []byte) { conn.Write(p[:len(p)-1]) }), ErrSilent, "no answer"},
+		{"half", first(func(conn net.Conn, p []byte) { conn.Write(p[:len(p)-1]) }), ErrUnfinished, "stopped behind 131 bytes and did not go on for "},
 	} {
 		for _, engine := range engines() {
 			g := serve(t, "tcp", "127.0.0.1:0", c.does)
 			p := short(engine, g.name())
 			p.Protocol, p.Depth, p.Conns, p.Timeout = Frame, 1, 1, time.Minute
 			p.Duration = 5 * time.Second
-			if c.want == ErrSilent {
+			if c.want == ErrSilent || c.want == ErrUnfinished {
 				p.Timeout = 300 * time.Millisecond
 			}
 			r, err := runShort(t, p)

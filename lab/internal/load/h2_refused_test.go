@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
 
@@ -84,5 +85,27 @@ func TestHTTP2ResetsAreFailedRequests(t *testing.T) {
 	r, err := Run(t.Context(), p, nil)
 	if err != nil || r.Errors != 0 || r.Redials != 0 || r.Requests == 0 || r.FailedRequests() != r.Requests || !strings.Contains(r.Failure, "INTERNAL_ERROR") {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A reply that stops is another fault than none.
+func TestAReplyThatStopsIsNotSilence(t *testing.T) {
+	t.Parallel()
+	over := make(chan struct{})
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		io.WriteString(w, "ten bytes.")
+		w.(http.Flusher).Flush()
+		<-over
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(func() { close(over); s.Close() })
+	for _, two := range []bool{false, true} {
+		p := brief(s.URL)
+		p.Requests.Insecure, p.Requests.HTTP, p.Timeout = true, &wire.HTTP{Two: two}, 300*time.Millisecond
+		if said := failing(t, p); !strings.Contains(said, "an unfinished reply: it stopped behind 1") {
+			t.Errorf("HTTP/2 %v: %s", two, said)
+		}
 	}
 }

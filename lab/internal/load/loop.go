@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load/wire"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 const (
@@ -206,7 +207,7 @@ func (l *loop) sweep(ctx context.Context, now int64) error {
 			l.finish(i)
 		case !peer.open: // a new connection for what is under way is being made
 		case p.count > 0 && now-max(peer.heard, p.flights[p.first].sent) >= int64(l.plan.Timeout):
-			if err := l.broken(ctx, i, fmt.Errorf("%w for %v", ErrSilent, l.plan.Timeout)); err != nil {
+			if err := l.broken(ctx, i, fmt.Errorf("%w for %v", silent(p.got), l.plan.Timeout)); err != nil {
 				return err
 			}
 		}
@@ -333,7 +334,7 @@ func (l *loop) unanswered(p *pipeline, now int64) {
 func (l *loop) abandon(p *pipeline) {
 	l.unanswered(p, l.now())
 	if p.count > 0 {
-		l.fault(fmt.Errorf("%w to %d requests at the end", ErrSilent, p.count), p.count)
+		l.fault(fmt.Errorf("%w (%s at the end)", silent(p.got), units.Plural(p.count, "request")), p.count)
 	}
 }
 

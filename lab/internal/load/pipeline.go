@@ -15,6 +15,8 @@ var (
 	ErrAnswer = wire.ErrReply
 	// ErrSilent is a target that has not answered within Plan.Timeout.
 	ErrSilent = errors.New("load: no answer")
+	// ErrUnfinished is a reply of which a part has come, and nothing more within Plan.Timeout.
+	ErrUnfinished = errors.New("load: an unfinished reply")
 	// ErrHungUp is a target that has ended a connection.
 	ErrHungUp = errors.New("load: the target ended the connection")
 	// errReopen is a connection that the target has ended by the rules of its
@@ -178,6 +180,14 @@ func (l *pipeline) ended() bool {
 	r := &l.flights[l.first]
 	r.outcome = l.protocol.End(&r.Request)
 	return r.outcome.Done
+}
+
+// silent is the error of a target that says nothing more, with so many bytes of a reply come.
+func silent(got int) error {
+	if got == 0 {
+		return ErrSilent
+	}
+	return fmt.Errorf("%w: it stopped behind %s and did not go on", ErrUnfinished, units.Plural(got, "byte"))
 }
 
 // hungUp is ErrHungUp, and says how much had come of a reply: a target that ends in one has failed in its work, one

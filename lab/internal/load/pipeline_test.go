@@ -205,6 +205,23 @@ func TestSumsAreThoseOfThePayload(t *testing.T) {
 	}
 }
 
+// Behind a stall, a moment that the generator lost does not make all that had to wait late by its fault.
+func TestALateSendIsOneThatTheGeneratorMadeLate(t *testing.T) {
+	const ms = 1e6
+	p := Default()
+	p.Rate = 100
+	s := &session{plan: &p, end: 10_000 * ms, late: ms}
+	for _, c := range []struct {
+		waited, own int64
+		late        float64
+	}{{0, 0, 0}, {ms, ms, 0}, {2 * ms, 2 * ms, 1}, {2000 * ms, 5 * ms, 0}, {2000 * ms, 150 * ms, 0}, {2000 * ms, 250 * ms, 1}, {2000 * ms, 2000 * ms, 1}} {
+		var sum tally
+		if sum.count(s, &request{intended: 100, sent: 100 + c.waited}, c.own); sum.late != c.late || sum.sent != 1 {
+			t.Errorf("%+v: %+v", c, sum)
+		}
+	}
+}
+
 // What counts as late is what the generator lets pass, not the time for which
 // there was no room.
 func TestLateIsTheGeneratorsOwn(t *testing.T) {

@@ -285,7 +285,8 @@ func (t *tally) count(s *session, r *request, late int64) {
 		t.missed++
 	default:
 		t.sent++
-		if late > s.late {
+		// Behind a stall of the target the generator's share of the wait counts only when it is material.
+		if late > max(s.late, (r.sent-r.intended)/10) {
 			t.late++
 		}
 	}

@@ -146,7 +146,7 @@ func (h *h2) Call(ctx context.Context, _ *Request) (o Outcome, err error) {
 			err = fmt.Errorf("load: the target ended the connection: %w", err)
 		}
 		if ctx.Err() != nil || !again {
-			return Outcome{}, err
+			return o, err
 		}
 	}
 	return o, err
@@ -166,7 +166,7 @@ func (h *h2) once(ctx context.Context, conn *http2.ClientConn) (Outcome, error) 
 	n, err := io.Copy(io.Discard, reply.Body)
 	reply.Body.Close()
 	if err != nil {
-		return Outcome{}, err
+		return Outcome{Payload: int(n)}, err
 	}
 	if reply.StatusCode < 100 || reply.StatusCode > 599 {
 		return Outcome{}, fmt.Errorf("%w: status %d", ErrReply, reply.StatusCode)

@@ -72,7 +72,7 @@ type Acknowledger interface {
 // A Caller carries out requests that cannot be written and read as a stream of
 // bytes. Its methods may be called from any goroutine.
 type Caller interface {
-	// Call carries out one request and returns when its reply is complete.
+	// Call carries out one request and returns when its reply is complete. The Payload of one that failed is what had come.
 	Call(ctx context.Context, r *Request) (Outcome, error)
 	Close() error
 }
