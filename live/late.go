@@ -30,18 +30,20 @@ func (v *Viewer) slowDown() {
 // look measures the line, and reports whether it can take more.
 func (v *Viewer) look(now time.Time) bool {
 	l := &v.line
-	q, known := v.link.socket.size(v.link.raw)
+	rated := now.Sub(l.at) >= rateTime
+	q, known := v.link.socket.size(v.link.raw, rated)
+	if rated && q.rate > 0 {
+		// Also when nothing is on its way: frames that are late then are so for the loop's
+		// sake, and such a line catches up. The cost, not the rate: one sample that is much
+		// too fast, as the first ones are, does not count for long.
+		l.cost += 0.3 * (1/q.rate - l.cost)
+		l.at = now
+	}
 	l.delay = 0
 	kept := v.link.kept()
 	q.unacked, q.unsent = q.unacked+kept, q.unsent+kept
 	if !known || q.unacked == 0 {
 		return true
-	}
-	if q.rate > 0 && now.Sub(l.at) >= rateTime {
-		// The cost, not the rate: one sample that is much too fast, as the first
-		// ones are, does not count for long.
-		l.cost += 0.3 * (1/q.rate - l.cost)
-		l.at = now
 	}
 	cost := l.cost
 	if cost == 0 {

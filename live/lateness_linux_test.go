@@ -176,6 +176,26 @@ func TestLatenessOnSlowLines(t *testing.T) {
 	}
 }
 
+// A machine that is busy makes the loop late, and viewers with it, for moments: a viewer whose
+// line takes at once what comes then misses nothing.
+func TestLateLoopIsNoSlowLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &modelLine{holds: 4 << 10, seen: func() float64 { return 1e9 }}
+		clip := clipTags(t)
+		m.play(t, clip, func(at time.Duration) bool {
+			at %= 2500 * time.Millisecond
+			m.rate = 1e9
+			if at >= 1300*time.Millisecond && at < 1420*time.Millisecond {
+				m.rate = 0 // the viewer does not come to read, and seems to be slow
+			}
+			return at >= time.Second && at < 1400*time.Millisecond || at >= 1450*time.Millisecond
+		})
+		if f := &m.v.figures; f.frames.Load() != int64(len(clip)) || f.jumps.Load() > 0 {
+			t.Errorf("%d of %d frames were sent, with %d jumps", f.frames.Load(), len(clip), f.jumps.Load())
+		}
+	})
+}
+
 // What a viewer is sent besides frames is as old as it is: the age of what its peer has not
 // acknowledged says how late frames would come.
 func TestAgeOfWhatIsNoFrame(t *testing.T) {

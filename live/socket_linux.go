@@ -19,6 +19,7 @@ type socketWriter struct {
 	measure func(fd uintptr) // inspect, the same
 	info    unix.TCPInfo
 	found   queue
+	rated   bool // the rate is wanted
 	parts   [][]byte
 	whole   [1][]byte // parts, of a Wire
 	sealed  []byte    // memory for a Wire
@@ -95,9 +96,10 @@ func (w *socketWriter) look(fd uintptr) {
 	w.n, w.err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
 }
 
-// size returns what c's kernel buffer holds (SIOCOUTQ, TCP_INFO), and whether
-// that is known.
-func (w *socketWriter) size(c syscall.RawConn) (q queue, known bool) {
+// size returns what c's kernel buffer holds (SIOCOUTQ, TCP_INFO), and whether that is
+// known. The rate of one that is empty is asked for only if it is wanted.
+func (w *socketWriter) size(c syscall.RawConn, rated bool) (q queue, known bool) {
+	w.rated = rated
 	if c == nil || c.Control(w.measure) != nil || w.err != nil {
 		return queue{}, false
 	}
@@ -106,7 +108,7 @@ func (w *socketWriter) size(c syscall.RawConn) (q queue, known bool) {
 
 func (w *socketWriter) inspect(fd uintptr) {
 	w.found = queue{}
-	if w.found.unacked, w.err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ); w.err != nil || w.found.unacked == 0 {
+	if w.found.unacked, w.err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ); w.err != nil || w.found.unacked == 0 && !w.rated {
 		return
 	}
 	if sys.TCPInfo(int(fd), &w.info) != nil {

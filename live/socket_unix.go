@@ -64,7 +64,7 @@ func (w *socketWriter) write(fd uintptr) {
 
 func (*socketWriter) unsent(syscall.RawConn) (n int, known bool) { return 0, false }
 
-func (*socketWriter) size(syscall.RawConn) (q queue, known bool) { return queue{}, false }
+func (*socketWriter) size(syscall.RawConn, bool) (q queue, known bool) { return queue{}, false }
 
 func outstanding(syscall.RawConn) int { return 0 }
 
