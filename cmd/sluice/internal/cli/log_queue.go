@@ -31,7 +31,7 @@ type logQueue struct {
 	over  chan struct{} // closed when nothing more is written
 }
 
-// newLogQueue begins to write. lost logs, into the queue, how many lines were left out.
+// newLogQueue begins to write. lost writes into out, in their place, how many lines were left out.
 func newLogQueue(out io.Writer, lost func(lines int)) *logQueue {
 	q := &logQueue{out: out, grown: make(chan struct{}, 1), over: make(chan struct{})}
 	go q.run(lost)
@@ -69,7 +69,7 @@ func (q *logQueue) run(lost func(lines int)) {
 		if missed > 0 {
 			lost(missed)
 		}
-		if last && missed == 0 {
+		if last {
 			return
 		}
 	}

@@ -122,12 +122,11 @@ func (a App) runServe(c config.Config, asJSON, upgrade bool, again func() (confi
 	level := new(slog.LevelVar)
 	level.Set(relay.Level(c.LogLevel))
 	defer keepBrokenPipes()()
-	var log *slog.Logger
 	queue := newLogQueue(a.Stderr, func(lines int) {
-		log.Warn("lines of the log are lost: nothing has read it for a while", "lines", lines)
+		newLogger(a.Stderr, level, c.LogFormat).Warn("lines of the log are lost: nothing has read it for a while", "lines", lines)
 	})
 	defer queue.close()
-	log = newLogger(queue, level, c.LogFormat)
+	log := newLogger(queue, level, c.LogFormat)
 	for _, v := range strayVariables(&c, os.Environ()) {
 		log.Warn("no setting has this environment variable: it is ignored", v.attributes()...)
 	}
