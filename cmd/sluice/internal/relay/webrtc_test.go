@@ -2,6 +2,7 @@ package relay
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -377,7 +378,7 @@ func within(t *testing.T, what string, got, want []string) int {
 }
 
 // What is published as FLV a viewer of WebRTC gets, the same bytes; AAC has no way
-// there, and that is said.
+// there, and that is said. A data channel that is offered beside is rejected by itself.
 func TestWHEPOfFLV(t *testing.T) {
 	for _, tcp := range []bool{false, true} {
 		t.Run(fmt.Sprintf("tcp %v", tcp), func(t *testing.T) {
@@ -387,7 +388,10 @@ func TestWHEPOfFLV(t *testing.T) {
 			half := len(tags) / 2
 			p.send(t, tags[:half]...)
 			s.streaming(t, "live/s")
-			v := s.rtcWatch(t, "/live/s/whep", rtcOptions{tcp: tcp})
+			v := s.rtcWatch(t, "/live/s/whep", rtcOptions{tcp: tcp, pc: func(pc *pion.PeerConnection) error {
+				_, err := pc.CreateDataChannel("d", nil)
+				return errors.Join(err, receivers(pion.RTPCodecTypeVideo, pion.RTPCodecTypeAudio)(pc))
+			}})
 			if got := v.header.Get("Sluice-Left-Out"); got != "mp4a" {
 				t.Errorf("left out: %q", got)
 			}

@@ -31,9 +31,10 @@ const (
 
 // An offer is what a client offers.
 type offer struct {
-	text  string // for the library: without candidates
-	alone bool   // one medium, without a group
-	media []medium
+	text    string // for the library: without candidates
+	alone   bool   // one medium, without a group
+	media   []medium
+	refused []refused
 }
 
 // A medium is one m-section of an offer.
@@ -69,7 +70,11 @@ func parseOffer(p []byte) (*offer, error) {
 		return nil, fmt.Errorf("%w: %d media, 1 to %d are taken", ErrOffer, n, maxMedia)
 	}
 	o := &offer{text: withoutCandidates(string(p))}
+	o.refuse(&d)
 	for _, m := range d.MediaDescriptions {
+		if !carried(m) {
+			continue
+		}
 		for _, name := range []string{"ice-ufrag", "ice-pwd", "fingerprint", "setup"} {
 			value, _ := m.Attribute(name)
 			if value == "" {
@@ -83,9 +88,6 @@ func parseOffer(p []byte) (*offer, error) {
 			}
 		}
 		one := medium{video: m.MediaName.Media == "video"}
-		if !one.video && m.MediaName.Media != "audio" {
-			return nil, fmt.Errorf("%w: a medium of the kind %.20q; pictures and sound are taken", ErrOffer, m.MediaName.Media)
-		}
 		if n := len(m.MediaName.Formats); n == 0 || n > maxFormats {
 			return nil, fmt.Errorf("%w: a medium with %d formats, 1 to %d are taken", ErrOffer, n, maxFormats)
 		}
@@ -99,6 +101,9 @@ func parseOffer(p []byte) (*offer, error) {
 			one.layer = largest(layersOf(m))
 		}
 		o.media = append(o.media, one)
+	}
+	if len(o.media) == 0 {
+		return nil, fmt.Errorf("%w: neither pictures nor sound", ErrOffer)
 	}
 	if err := o.bundle(&d); err != nil {
 		return nil, err
@@ -144,8 +149,8 @@ func (o *offer) bundle(d *sdp.SessionDescription) error {
 func withoutCandidates(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
-		if name == "a=group" && !strings.HasPrefix(value, "BUNDLE ") {
+		name, _, _ := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
+		if name == "a=group" && !strings.HasPrefix(line, bundleGroup) {
 			continue
 		}
 		switch name {

@@ -141,6 +141,43 @@ func TestOfferOfH264WithoutAMode(t *testing.T) {
 	}
 }
 
+const dataChannel = "m=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\nc=IN IP4 0.0.0.0\r\na=mid:d\r\na=sctp-port:5000\r\n"
+
+// A data channel beside pictures and sound, wherever it stands, is rejected by itself.
+func TestOfferWithADataChannel(t *testing.T) {
+	good := string(browserOffer(t))
+	first := strings.Index(good, "m=")
+	grouped := strings.Replace(good[:first], "a=group:BUNDLE 0 1", "a=group:BUNDLE 0 d 1", 1)
+	without, err := parseOffer([]byte(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const answer = "v=0\r\na=group:BUNDLE 0 1\r\nm=video 9 UDP/TLS/RTP/SAVPF 96\r\na=mid:0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=mid:1\r\n"
+	const rejected = "m=application 0 UDP/DTLS/SCTP webrtc-datachannel\r\nc=IN IP4 0.0.0.0\r\na=mid:d\r\na=inactive\r\n"
+	second := first + strings.Index(good[first:], "m=audio")
+	for what, c := range map[string]struct{ offer, before string }{
+		"first":  {grouped + dataChannel + good[first:], "m=video"},
+		"second": {grouped + good[first:second] + dataChannel + good[second:], "m=audio"},
+		"last":   {grouped + good[first:] + dataChannel, ""},
+	} {
+		o, err := parseOffer([]byte(c.offer))
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		if o.text != without.text {
+			t.Errorf("%s: the offer for the library is %s", what, o.text)
+		}
+		want := answer + rejected
+		if c.before != "" {
+			want = strings.Replace(answer, c.before, rejected+c.before, 1)
+		}
+		if got := o.rejecting(answer); got != want {
+			t.Errorf("%s: the answer is %s", what, got)
+		}
+	}
+}
+
 func TestOfferFaults(t *testing.T) {
 	good := string(browserOffer(t))
 	section := good[strings.Index(good, "m=audio"):]
@@ -149,7 +186,7 @@ func TestOfferFaults(t *testing.T) {
 		"no SDP":            "hello",
 		"no media":          good[:strings.Index(good, "m=")],
 		"many media":        good + strings.Repeat(section, maxMedia),
-		"a data channel":    good + strings.Replace(section, "m=audio 9 UDP/TLS/RTP/SAVPF 111 0 8", "m=application 9 UDP/DTLS/SCTP webrtc-datachannel", 1),
+		"a data channel":    good[:strings.Index(good, "m=")] + dataChannel,
 		"no fingerprint":    strings.ReplaceAll(good, "a=fingerprint", "a=x"),
 		"no ufrag":          strings.ReplaceAll(good, "a=ice-ufrag", "a=x"),
 		"no group":          strings.ReplaceAll(good, "a=group", "a=x"),
