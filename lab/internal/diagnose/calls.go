@@ -62,6 +62,9 @@ func (m *moved) part(n int64) float64 {
 	return min(1, float64(n)/float64(m.count))
 }
 
+// waiting is the part of reads that took all that there was: the next one found nothing.
+func (m *moved) waiting() float64 { return m.part(m.failed) }
+
 func total(sizes map[int64]int64) (all int64) {
 	for _, n := range sizes {
 		all += n
@@ -140,7 +143,7 @@ var (
 	isSyscall   = matching(`^syscall\.(Syscall6?|RawSyscall6?|rawSyscallNoError)$|^internal/runtime/syscall\b|^runtime/internal/syscall\b` +
 		`|^runtime\.(futex|epollwait|netpoll|write1|madvise)$|^(do_syscall_64|entry_SYSCALL_64_after_hwframe|invoke_syscall|el0_svc)$`)
 	isFlush  = matching(`(?i)(^|[/.])(compress|[a-z]*flate|[a-z]*zip|zlib|zstd|s2|snappy|lz4|brotli|lzw|xz)[/.](.*[./])?(\(\*?\w+\)\.)?(sync)?flush$`)
-	isMalloc = matching(`^runtime\.(mallocgc\w*|newobject|makeslice|growslice|makeslicecopy|rawbyteslice|rawstring|slicebytetostring|stringtoslicebyte|concatstrings)$` +
+	isMalloc = matching(`^runtime\.(mallocgc\w*|newobject|makeslice|growslice|makeslicecopy|rawbyteslice|rawstring|slicebytetostring|stringtoslicebyte|concatstrings|hashGrow|growWork\w*)$|^internal/runtime/maps\.\(\*table\)\.rehash$` +
 		`|^(__GI_+|__libc_|_int_)?(malloc|calloc|realloc|memalign)$|^malloc_consolidate$|^operator new|^(je|tc|mi)_(malloc|calloc|realloc)`)
 	isFree = matching(`^(__GI_+|__libc_|_int_)?c?free$|^free_consolidate$|^operator delete|^(je|tc|mi)_free`)
 	// The collectors of Go, V8, HotSpot, CPython and Ruby.
@@ -167,6 +170,7 @@ var (
 	isTimer = matching(`^time\.(NewTimer|AfterFunc|After|NewTicker|newTimer|resetTimer|stopTimer)$|^time\.\(\*(Timer|Ticker)\)\.(Reset|Stop)$` +
 		`|^runtime\.\(\*timer\)\.(modify|stop|reset|maybeAdd|needsAdd)$|^runtime\.\(\*timers\)\.(addHeap|adjust|cleanHead|deleteMin|siftUp|siftDown)$` +
 		`|^(__x64_sys|__arm64_sys|do)_(timerfd_settime|timer_settime|setitimer)$|^(timerfd_settime|timer_settime|setitimer)$`)
+	isClock = matching(`^time\.(Now|Since|Until)$|^std::chrono::.*::now$|^(__vdso_|__GI_+|__)?(clock_gettime|gettimeofday)$|^(__x64_|__arm64_)?sys_clock_gettime$`)
 	// Goroutines that begin, end and hand values over.
 	isHandoff = matching(`^runtime\.(chansend|chanrecv|selectgo|newproc|goexit0)\d?$`)
 	isCgo     = oneOf("runtime.cgocall")
@@ -178,7 +182,7 @@ var (
 	isCompiling = matching(`^regexp\.(Must)?Compile(POSIX)?$|^regexp\.compile$|^(text|html)/template\.\(\*Template\)\.(Parse|parse|Funcs)|^text/template/parse\.Parse$` +
 		`|^(__)?re_compile_internal$|^regcomp$|^pcre2?_compile`)
 	// What goes by a format or by reflection.
-	isFormatting = matching(`^fmt\.|^encoding/(json|xml|gob)[./]|^_*(IO_)?(vf|vs|vsn|f|s|sn)?(printf|scanf)(_internal)?$|^__printf_buffer$` +
+	isFormatting = matching(`^fmt\.|^encoding/(json|xml|gob)[./]|^v8::internal::Json|^(encoder_listencode|_parse)_\w+(_unicode)?$|^serde_json::|^_*(IO_)?(vf|vs|vsn|f|s|sn)?(printf|scanf)(_internal)?$|^__printf_buffer$` +
 		`|^std::(num_(get|put)<|basic_ios<|locale::|[io]stream::(_M_(extract|insert)|operator)|basic_[io]?stringstream<)`)
 	// Names of hosts are asked for.
 	isResolving = matching(`^net\.\(\*Resolver\)\.`)

@@ -54,6 +54,7 @@ var rules = []rule{
 	{"reopened-file", [][]string{byCPU, byCalls}, true, "", reopenedFile},
 	{"timers", [][]string{byCPU}, true, "", named(spending(without(isTimer, isFiring), "timers", "setting and stopping timers",
 		"write down when something came, and let a timer that fires look whether it is too long ago, and set itself again if not; one timer for many that need not be exact"))},
+	{"clock", [][]string{byCPU}, true, "", spending(passing(isClock), "the clock", "reading the clock", "read it once for many, and pass it on; a coarse clock that a ticker sets; measure one call of many")},
 	{"handoffs", [][]string{byCPU}, true, "go", spending(without(isHandoff, either(isAsking, isTimer)), "channels", "channels, and in starting and ending goroutines",
 		"hand over many at a time: a slice for each send, a range of the work for each goroutine; workers that stay")},
 	{"cgo-calls", [][]string{byCPU}, true, "go", spending(passesToC, "runtime.cgocall", "going from Go to C and back, and not in C",

@@ -32,7 +32,7 @@ func allocations(s *facts) (Finding, string) {
 	f := Finding{
 		Tool: s.cpuTool, Share: malloc + gc, Top: where(s.cpu, passing(isMalloc), "malloc"),
 		Score: aboveUsual(malloc+gc) * s.busy,
-		Try:   "use memory again: a buffer that the caller keeps, a pool, or views that the reader lends (sluice.BufReader's Next and View)",
+		Try:   "use memory again: a buffer that the caller keeps, a pool, or views that the reader lends (sluice.BufReader's Next and View); make slices and maps as large as they will be",
 	}
 	f.Clue = fmt.Sprintf("allocating and freeing took %s of the processor time", units.Percent(malloc))
 	if gc > 0 {

@@ -113,6 +113,23 @@ func TestSmallWritesOfADialogueAreNoFault(t *testing.T) {
 	}
 }
 
+// Of a loop that asks for what comes now and then, the few bytes that come are no small reads.
+func TestReadsThatFindNothingAreNoSmallReads(t *testing.T) {
+	for failed, want := range map[int64]string{0: "small-reads", 70_000: "empty-polls"} {
+		e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), CPU: profile(0.9, "syscall.read", "internal/poll.(*FD).Read", "main.ask"), Waits: &evidence.Waits{}, Sharing: &evidence.Sharing{},
+			Calls: &evidence.Calls{Took: time.Second, Total: 1000 + failed, ByName: []evidence.Call{{Name: "read", Count: 1000 + failed, Errors: failed, Again: 990, Bytes: 5000,
+				Sizes: []evidence.Size{{Bytes: 5, Count: 1000}}, Asked: []evidence.Size{{Bytes: 64, Count: 1000}}}}}}
+		for _, f := range first(Diagnose(e)) {
+			if f.Score >= Significant && f.Rule != want {
+				t.Errorf("%d found nothing: %+v", failed, f)
+			}
+		}
+		if f, _ := First(first(Diagnose(e))); f.Rule != want {
+			t.Errorf("%d found nothing: %+v", failed, f)
+		}
+	}
+}
+
 func TestTimersThatFireAreNoFault(t *testing.T) {
 	e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), Waits: &evidence.Waits{}, Calls: &evidence.Calls{}, Sharing: &evidence.Sharing{},
 		CPU: profile(0.6, "runtime.(*timer).modify", "time.(*Timer).Reset", "main.heard")}
@@ -386,9 +403,14 @@ func TestProcessorTimeWithAName(t *testing.T) {
 		{"processes", []string{"handle_intel", "_dl_sysdep_start", "_dl_start"}},
 		{"processes", []string{"unmap_vmas", "do_exit", "__x64_sys_exit_group", "do_syscall_64"}},
 		{"compiled-again", []string{"runtime.mallocgc", "regexp/syntax.parse", "regexp.compile", "regexp.MustCompile", "main.lex"}},
+		{"clock", []string{"__vdso_clock_gettime", "runtime.time_now", "time.Now", "main.lex"}},
+		{"clock", []string{"__vdso_clock_gettime", "std::chrono::_V2::steady_clock::now", "main.lex"}},
+		{"allocations", []string{"internal/runtime/maps.(*table).split", "internal/runtime/maps.(*table).rehash", "runtime.mapassign_fast64", "main.lex"}},
 		{"formatting", []string{"reflect.Value.Field", "fmt.(*pp).printValue", "fmt.Fprintf", "main.lex"}},
 		{"formatting", []string{"encoding/json.(*decodeState).object", "encoding/json.Unmarshal", "main.lex"}},
 		{"formatting", []string{"str_to_mpn", "std::num_get<char>::do_get", "std::istream::_M_extract<double>", "main.lex"}},
+		{"formatting", []string{"v8::internal::JsonStringifier::SerializeString", "v8::internal::JsonStringify", "main.lex"}},
+		{"formatting", []string{"PyUnicode_New", "_parse_object_unicode", "scan_once_unicode", "main.lex"}},
 		{"formatting", []string{"__printf_buffer", "__vfprintf_internal", "fprintf", "main.lex"}},
 		{"", []string{"main.inC", "runtime.cgocall", "main._Cfunc_add", "main.lex"}},
 		{"", []string{"internal/poll.(*FD).Write", "net.(*conn).Write", "fmt.Fprintf", "main.lex"}},

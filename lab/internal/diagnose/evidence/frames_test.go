@@ -21,6 +21,12 @@ func TestOwnCodeIsThatOfAnyModule(t *testing.T) {
 		{Frame{Func: "tcp_ack.part.0", File: kernelFile}, false},
 		{Frame{Func: "memeqbody", File: "equal_amd64.s"}, false},
 		{Frame{Func: "sort_rows", File: "server", Native: true}, true},
+		{Frame{Func: "std::_Rb_tree_increment", File: "server", Native: true}, false},
+		{Frame{Func: "<alloc::string::String as core::clone::Clone>::clone", File: "server", Native: true}, false},
+		{Frame{Func: "core::ops::function::FnOnce::call_once{{vtable.shim}}", File: "server", Native: true}, false},
+		// What threads run is compiled into these.
+		{Frame{Func: "std::thread::_State_impl<std::thread::_Invoker<std::tuple<main::{lambda()#1}> > >::_M_run", File: "server", Native: true}, true},
+		{Frame{Func: "std::sys::backtrace::__rust_begin_short_backtrace", File: "server", Native: true}, true},
 	} {
 		if got := c.frame.Own(); got != c.own {
 			t.Errorf("%+v: own is %v", c.frame, got)

@@ -113,7 +113,7 @@ func Own(frames []Frame) (f Frame, ok bool) {
 // languages are marked when they are read (Native).
 func (f Frame) Own() bool {
 	if f.Native {
-		return !systemFunction(f.Func)
+		return !systemFunction(f.Func) || closure(f.Func)
 	}
 	pkg := packageOf(f.Func)
 	first, _, below := strings.Cut(pkg, "/")
@@ -138,8 +138,11 @@ var standard = func() map[string]bool {
 	return set
 }()
 
-// systemFunction matches what compilers and the C library put into a program.
-var systemFunction = regexp.MustCompile(`^(_start|_init|_fini|__|\[unknown\]|std::|operator (new|delete)|0x)`).MatchString
+// systemFunction matches what compilers and the standard libraries of C, C++ and Rust put into a program.
+var systemFunction = regexp.MustCompile(`^(_start|_init|_fini|__|\[unknown\]|<?(std|core|alloc|hashbrown)::|operator (new|delete)|0x)`).MatchString
+
+// closure matches the standard library's functions that compilers put the program's closures into.
+var closure = regexp.MustCompile(`\{lambda\(|::__rust_begin_short_backtrace$`).MatchString
 
 // packageOf returns the path of a Go function's package: up to the first dot
 // behind the last slash. In a symbol, dots of the last element of a path are written %2e.
