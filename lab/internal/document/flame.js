@@ -59,3 +59,5 @@ for (const figure of document.querySelectorAll(".flame")) {
   addEventListener("beforeprint", () => { at = frames[0]; draw(); });
   draw();
 }
+// What is moved sideways can be, with the keyboard.
+for (const wide of document.querySelectorAll(".wide")) if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;

@@ -251,7 +251,7 @@ func TestTheReportInABrowser(t *testing.T) {
 	}
 	for _, l := range []look{
 		{"light", 1280, "light", "", true}, {"dark", 1280, "dark", "", true},
-		{"phone-light", 390, "light", "", true}, {"phone-dark", 390, "dark", "", true},
+		{"phone-light", 390, "light", "", true}, {"tablet", 660, "light", "", true}, {"phone-dark", 390, "dark", "", true},
 		{"print", 794, "dark", "print", true}, // the width of A4; a reader in the dark prints on white too
 		{"no-script", 1280, "light", "", false},
 	} {
@@ -273,6 +273,12 @@ func TestTheReportInABrowser(t *testing.T) {
 			}
 			if first := value[bool](b, `document.querySelector("table").classList.contains("verdicts")`); !first {
 				t.Error("the first table is not the one of the verdicts")
+			}
+			if n := value[int](b, `document.querySelectorAll("main").length`); n != 1 {
+				t.Errorf("%d elements main", n)
+			}
+			if n := value[int](b, `[...document.querySelectorAll(".wide")].filter((e) => e.scrollWidth > e.clientWidth && e.tabIndex < 0).length`); n > 0 && l.script {
+				t.Errorf("%d tables cannot be moved with the keyboard", n)
 			}
 			// What was compared with what, the ratio and its interval are there on a phone too.
 			if n := value[int](b, `[...document.querySelectorAll("table.scenarios :is(th, td)")].filter((e) => e.checkVisibility()).length`); n < 12 || n%6 != 0 {
