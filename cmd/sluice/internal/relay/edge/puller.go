@@ -149,7 +149,8 @@ type pulling struct {
 	way      Way                                     // that the stream comes, as it says
 	again    atomic.Pointer[context.CancelCauseFunc] // ends the connection that there is
 	sink     Sink                                    // nil before the first frame
-	latest   time.Time                               // of the latest frame
+	latest   time.Time                               // of the latest frame that was not repeated
+	repeats  repeats
 }
 
 func newPulling(p *Puller, stream string, path Path) *pulling {

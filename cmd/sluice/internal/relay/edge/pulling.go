@@ -153,10 +153,9 @@ func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc
 	first, began := true, time.Now()
 	q.answered, q.way = began, nil
 	lost := func(*Origin) {}
-	deliver := func(f live.Frame) error {
-		starting.Stop()
-		late.Stop()
-		defer late.Reset(q.frameTime())
+	q.repeats.begin(q.sink != nil)
+	defer q.repeats.end()
+	publish := func(f live.Frame) error {
 		if q.sink == nil {
 			if err := q.begin(parent, end); err != nil {
 				f.Payload.Release()
@@ -164,7 +163,7 @@ func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc
 			}
 		} else if first {
 			q.log.Info("pulling on", "origin", q.from.String(), "without", time.Since(q.latest).Round(time.Millisecond), "connecting", q.answered.Sub(began).Round(time.Millisecond), "waiting", time.Since(q.answered).Round(time.Millisecond))
-			if sink, ok := q.sink.(Resumer); ok {
+			if sink, ok := q.sink.(Resumer); ok && !q.repeats.goesOn() {
 				sink.Resume()
 			}
 		}
@@ -182,6 +181,15 @@ func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc
 			q.announce()
 		}
 		return err
+	}
+	deliver := func(f live.Frame) error {
+		starting.Stop()
+		late.Stop()
+		defer late.Reset(q.frameTime())
+		if q.puller.options.Locate != nil {
+			return publish(f) // it was asked for what follows the latest frame
+		}
+		return q.repeats.pass(f, publish)
 	}
 	var err error
 	if q.from.HTTP() {
