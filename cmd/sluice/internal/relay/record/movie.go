@@ -30,8 +30,8 @@ type movie struct {
 
 	split    au.Splitter
 	timing   au.Timing
-	leftOut  map[flv.FourCC]bool
-	out      *film // nil between files
+	leftOut  map[flv.FourCC]*au.Config // with what it was
+	out      *film                     // nil between files
 	opening  opening
 	pace     pace
 	resync   bool // frames were skipped: go on at an opening
@@ -83,7 +83,7 @@ func (m *movie) batch(tags []byte, dropped int) error {
 	}
 	return eachTag(tags, func(h flv.TagHeader, body []byte) error {
 		u, ok, err := m.split.Split(h.Type, h.Time, body)
-		if err != nil || !ok || m.leftOut[u.Codec] {
+		if err != nil || !ok || m.isLeftOut(u.Codec, u.Config) {
 			return nil // a broken frame is left out, as a decoder would
 		}
 		if u.Video {
@@ -143,7 +143,7 @@ func (m *movie) anchor() {
 
 // unit takes one unit.
 func (m *movie) unit(u *au.Unit) error {
-	if v, _ := m.split.Configs(); v != nil && !m.leftOut[v.Codec] || u.Video {
+	if v, _ := m.split.Configs(); v != nil && !m.isLeftOut(v.Codec, v) || u.Video {
 		m.opening.video = true
 	}
 	if m.clock(u) {
@@ -214,14 +214,20 @@ func (m *movie) place(u *au.Unit, starts bool) error {
 	err := m.out.add(u, m.now)
 	if errors.Is(err, mp4.ErrCodec) || errors.Is(err, mp4.ErrSyntax) {
 		if m.leftOut == nil {
-			m.leftOut = map[flv.FourCC]bool{}
+			m.leftOut = map[flv.FourCC]*au.Config{}
 		}
-		m.leftOut[u.Codec] = true
+		m.leftOut[u.Codec] = u.Config
 		m.log.Warn("a codec is left out of the recording", "codec", u.Codec, "reason", err)
 		m.opening.video = m.opening.video && !u.Video
 		return nil
 	}
 	return err
+}
+
+// isLeftOut reports whether the files have no form for a codec with this configuration, nil for none.
+func (m *movie) isLeftOut(codec flv.FourCC, c *au.Config) bool {
+	had, ok := m.leftOut[codec]
+	return ok && (c == had || c != nil && had != nil && c.Equal(had))
 }
 
 // enough returns why the file should end where the next one can begin, "" when it should not.
@@ -241,7 +247,7 @@ func (m *movie) enough() string {
 func (m *movie) expected() (n int) {
 	video, audio := m.split.Configs()
 	for _, c := range []*au.Config{video, audio} {
-		if c != nil && !m.leftOut[c.Codec] {
+		if c != nil && !m.isLeftOut(c.Codec, c) {
 			n++
 		}
 	}

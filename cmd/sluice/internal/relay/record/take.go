@@ -35,6 +35,7 @@ type take struct {
 	late     bool   // the file began with sound: headers of video come with the first picture
 	changed  string // why the file ends where the next one can begin: its sound is left out until then; "": it goes on
 	resync   bool   // frames were skipped: go on at an opening
+	bare     bool   // pictures without a sequence header have come
 }
 
 // run copies the stream until the source ends. The last file is closed then.
@@ -96,6 +97,9 @@ func (t *take) tag(h flv.TagHeader, body []byte) error {
 		if err == nil && v.Config() {
 			return t.header(h, v.Track, body)
 		}
+		if err == nil && t.headless(v) {
+			return nil
+		}
 		starts = t.opening.picture(err == nil && v.Key())
 	case flv.TagAudio:
 		a, err := flv.ParseAudio(body)
@@ -112,6 +116,23 @@ func (t *take) tag(h flv.TagHeader, body []byte) error {
 		return nil // no tag type that players know
 	}
 	return t.frame(h, body, starts)
+}
+
+// headless reports whether a picture cannot be decoded because its track's sequence header has not come. They are
+// left out: players take a file that begins with one for broken.
+func (t *take) headless(v flv.VideoHeader) bool {
+	if v.Codec != flv.CodecAVC && v.Codec != flv.CodecHEVC {
+		return false
+	}
+	if slices.ContainsFunc(t.headers, func(h header) bool { return h.kind == flv.TagVideo && h.track == v.Track }) {
+		return false
+	}
+	t.opening.blind = t.opening.blind || v.Track == 0 // the file may have begun with sound
+	if !t.bare {
+		t.bare = true
+		t.log.Warn("pictures before their sequence header are left out of the recording", "codec", v.Codec)
+	}
+	return true
 }
 
 // frame writes a frame, with which a file can begin or not.
