@@ -1,6 +1,7 @@
 package sluice
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 
@@ -33,8 +34,10 @@ func NewBufReaderChan(n int, o ...Options) *BufReader {
 // FeedBuf or FeedCopy between calls: the same parser then runs under an event
 // loop. A call that lacks bytes returns ErrShort and has consumed nothing; a
 // parser that has consumed part of a message by then goes back with Rollback.
-// At most Options.Frame bytes may wait to be read, or one piece that is longer: a reader
-// that has nothing takes what has come in any length.
+// A piece of any length is taken, unless as much waits already as the longest frame and the
+// length in front of it, Options.Frame and 10 bytes: how its bytes come does not decide whether a
+// frame is too long, and no more waits than that and a piece. Lines and headers want an
+// Options.Frame that is no smaller than their limits.
 //
 // Such a reader does not wait for memory: where its allocator has a budget, a call may
 // return mem.ErrBudget, and has consumed nothing. Stop feeding it then, and call again
@@ -49,7 +52,7 @@ func NewBufReaderFed(o ...Options) *BufReader {
 // NewBufReaderChan made it may be called by another goroutine; it waits while
 // the channel is full, and returns ErrClosed after Recycle. For one that
 // NewBufReaderFed made it belongs to the goroutine that reads, never waits,
-// and returns ErrTooLong when bytes wait and p would make them more than Options.Frame.
+// and returns ErrTooLong when as much as Options.Frame allows waits, whatever the length of p.
 // Other readers panic.
 func (b *BufReader) Feed(p []byte) error {
 	f := b.feed.Load()
@@ -147,7 +150,8 @@ func (b *BufReader) mayFeed(n int) error {
 	if b.kind == closed {
 		return ErrClosed
 	}
-	if limit, have := b.limits().frame, b.Buffered(); have > limit-n && have > 0 {
+	// The longest frame waits behind its length, and as long as its last byte has not come.
+	if limit, have := b.limits().frame, b.Buffered(); have-binary.MaxVarintLen64 >= limit {
 		return &Error{op: "Feed", limit: int64(limit), got: int64(have + n), Err: ErrTooLong}
 	}
 	return nil

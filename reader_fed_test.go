@@ -2,9 +2,12 @@ package sluice_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -118,7 +121,7 @@ func TestFedBytesHaveABound(t *testing.T) {
 		for {
 			err := feed(r, a, turn, make([]byte, 100))
 			if err == nil {
-				if fed += 100; fed > limit {
+				if fed += 100; fed > limit+100 {
 					t.Fatalf("%d bytes were taken", fed)
 				}
 				continue
@@ -129,7 +132,7 @@ func TestFedBytesHaveABound(t *testing.T) {
 			}
 			break
 		}
-		if fed != limit || r.Buffered() != limit {
+		if fed != limit+100 || r.Buffered() != fed { // the last piece, beside what may wait
 			t.Errorf("%d bytes were taken, %d are there", fed, r.Buffered())
 		}
 		// When some are read, as many can be fed.
@@ -138,6 +141,60 @@ func TestFedBytesHaveABound(t *testing.T) {
 		}
 		if err := feed(r, a, turn, make([]byte, 100)); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestFedFramesMayBeCutAnyhow: frames up to the limit come whole, however long the pieces are
+// that they and their neighbours are fed in.
+func TestFedFramesMayBeCutAnyhow(t *testing.T) {
+	const limit = 1000
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for prefix := range 5 {
+		var stream bytes.Buffer
+		var sizes []int
+		w := sluice.NewBufWriter(&stream)
+		for range 200 {
+			n := limit - rng.IntN(4)
+			if prefix == 1 || rng.IntN(2) == 0 {
+				n = rng.IntN(256)
+			}
+			sizes = append(sizes, n)
+			if err := w.WriteFrame(prefix, binary.BigEndian, mem.Wrap(make([]byte, n), nil)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		for turn := range 3 {
+			for _, piece := range []int{1, 7, limit - 1, limit, limit + 4, 5 * limit} {
+				a := paranoid(t)
+				r := fedReader(t, a)
+				r.SetLimits(sluice.Options{Frame: limit})
+				next := 0
+				for p := range slices.Chunk(stream.Bytes(), piece) {
+					if err := feed(r, a, turn, bytes.Clone(p)); err != nil {
+						t.Fatalf("prefix %d, way %d, pieces of %d, frame %d: %v", prefix, turn, piece, next, err)
+					}
+					for {
+						frame, err := r.ReadFrame(prefix, binary.BigEndian, 0)
+						if errors.Is(err, sluice.ErrShort) {
+							break
+						}
+						if err != nil || frame.Len() != sizes[next] {
+							t.Fatalf("prefix %d, way %d, pieces of %d, frame %d: %v", prefix, turn, piece, next, err)
+						}
+						frame.Release()
+						next++
+					}
+				}
+				if next != len(sizes) {
+					t.Errorf("prefix %d, way %d, pieces of %d: %d frames of %d", prefix, turn, piece, next, len(sizes))
+				}
+			}
 		}
 	}
 }

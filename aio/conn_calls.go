@@ -156,11 +156,11 @@ func (c *Conn[S]) Do(f func()) error {
 	return c.loop.watcher.driver.Post(f, nil, nil)
 }
 
-// SetIdleTimeout sets ConnHandler.IdleTimeout for this connection alone: for protocols in
-// which the peer says how long it may be silent. It holds from the next read on, which
-// follows the callback when it is called in Open or Data. Over TLS the first read may be
-// under way since the handshake, and has at most HandshakeTimeout to go on. It panics when d
-// is negative.
+// SetIdleTimeout sets ConnHandler.IdleTimeout for this connection alone: for protocols in which
+// the peer says how long it may be silent, and for messages that have to come whole in time, as
+// in the example. It holds from the next read on, which follows the callback when it is called
+// in Open or Data. Over TLS the first read may be under way since the handshake, and has at most
+// HandshakeTimeout to go on. 0 is no limit; it panics when d is negative.
 func (c *Conn[S]) SetIdleTimeout(d time.Duration) {
 	if d < 0 {
 		panic(fmt.Sprintf("aio: Conn.SetIdleTimeout(%v): it cannot be negative", d))

@@ -82,7 +82,8 @@ type ConnHandler[S any] struct {
 	Refused func(remote net.Addr, err error)
 
 	// IdleTimeout is how long a connection may be silent, or wait for memory. Then it is closed
-	// with ErrDeadline. 0 is no limit. Conn.SetIdleTimeout sets that of one.
+	// with ErrDeadline. 0 is no limit. A single byte ends a silence: Conn.SetIdleTimeout, which
+	// sets that of one connection, bounds the time of a whole message.
 	IdleTimeout time.Duration
 	// WriteTimeout is how long what waits for the peer may take to go out while the peer
 	// is not read from because of it, or both sides have ended, or after Close: then the
