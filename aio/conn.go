@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// Conn is a connection of a ConnHandler. Write, WriteBuf, WriteMemory, Queued, Close, CloseWrite,
-// Do, SyscallConn and the addresses may be used from any goroutine; the rest is for the callbacks
+// Conn is a connection of a ConnHandler. Write, WriteBuf, WriteMemory, Queued, WhenSent, Close,
+// CloseWrite, Do, SyscallConn and the addresses may be used from any goroutine; the rest is for the callbacks
 // of connections of the same watcher, and for Do.
 type Conn[S any] struct {
 	// State is the program's. It is not touched here.
@@ -81,6 +81,12 @@ type (
 	closing[S any] Conn[S] // Close, or the reason in Error
 	woken[S any]   Conn[S] // the handshake is over, or wants more
 )
+
+// sent is the context of a WhenSent.
+type sent[S any] struct {
+	conn *Conn[S]
+	f    func()
+}
 
 // newConn returns a connection that has just come to l.
 func newConn[S any](l *loop[S], conn net.Conn) *Conn[S] {

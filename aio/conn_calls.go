@@ -156,6 +156,16 @@ func (c *Conn[S]) Do(f func()) error {
 	return c.loop.watcher.driver.Post(f, nil, nil)
 }
 
+// WhenSent calls f, as Do does, when all that was written before is sent. f is not called when
+// the connection ends first, or WhenSent returns an error: ErrConnClosed, ErrWatcherClosed.
+//
+// It is for requests that a peer sends without waiting for their long answers. Data gets all that
+// one read brings: answer no more while Queued is above a bound, and go on in f. Where a peer may
+// end its side behind its requests, an Ended that returns nil keeps the connection until then.
+func (c *Conn[S]) WhenSent(f func()) error {
+	return c.loop.watcher.driver.Submit(c.name[0], op.Request{Kind: op.Flush, Ctx: sent[S]{c, f}})
+}
+
 // SetIdleTimeout sets ConnHandler.IdleTimeout for this connection alone: for protocols in which
 // the peer says how long it may be silent, and for messages that have to come whole in time, as
 // in the example. It holds from the next read on, which follows the callback when it is called

@@ -30,7 +30,8 @@ const (
 // callback where that is not wanted. Do not change the fields while the handler serves.
 //
 // A connection is not read from while bytes are queued for its peer: a peer that sends
-// and does not read delays only itself. Reading goes on when all is written.
+// and does not read delays only itself. Reading goes on when all is written. What has come in
+// one read is all handed on: see Conn.WhenSent.
 type ConnHandler[S any] struct {
 	// Open is called with each new connection; with TLS, after the handshake. An error
 	// closes the connection. It may be nil, as may all but one of Data and Buf.
@@ -200,6 +201,10 @@ func (h *ConnHandler[S]) Completed(_ *Watcher, r *OpResult) {
 		}
 	case *woken[S]:
 		(*Conn[S])(c).handshake()
+	case sent[S]:
+		if r.Error == nil && c.conn.phase == serves {
+			c.f()
+		}
 	case func():
 		c()
 	}
