@@ -2,6 +2,7 @@ package sluice_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -300,4 +301,34 @@ func TestTimeoutAndContextOfAConnectionWithATimeoutErrorOfItsOwn(t *testing.T) {
 			mustReadByte(t, r, 'x')
 		})
 	}
+}
+
+// The connection's own deadline bounds a whole frame, however its bytes come.
+func TestDeadlineOfAWholeFrame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		var sending sync.WaitGroup
+		defer sending.Wait()
+		defer near.Close()
+		sending.Go(func() {
+			for _, c := range []byte{0, 0, 0, 6, 1, 2, 3} {
+				if _, err := far.Write([]byte{c}); err != nil {
+					return
+				}
+				<-time.After(2 * time.Second)
+			}
+		})
+		r := sluice.NewBufReader(near, sluice.Options{Allocator: mem.New(mem.Options{})})
+		defer r.Recycle()
+		if _, err := r.Peek(1); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		if err := near.SetReadDeadline(begun.Add(5 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.ReadFrame(4, binary.BigEndian, 0); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begun) != 5*time.Second {
+			t.Errorf("after %v: %v", time.Since(begun), err)
+		}
+	})
 }

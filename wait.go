@@ -25,11 +25,15 @@ func (b *BufReader) unwatched() bool { return b.x == nil || b.x.timeout == 0 && 
 // errTimeout is what a source without deadlines of its own returns in time.
 var errTimeout error = &Error{op: "read", Err: os.ErrDeadlineExceeded}
 
-// SetTimeout bounds each wait for bytes from now on: a call that waits longer
-// than d returns an error that matches os.ErrDeadlineExceeded and can be
+// SetTimeout bounds each wait for bytes from now on: after d without any a call
+// returns an error that matches os.ErrDeadlineExceeded and can be
 // repeated. 0 ends that. It sets the source's read deadline before each read,
 // so it needs a source that has one (SetReadDeadline) or that NewBufReaderChan
 // made; for others it returns os.ErrNoDeadline. Reset ends it.
+//
+// A single byte ends a wait. What bounds a whole frame, however its bytes come, is the
+// read deadline that the program itself sets on the connection, without SetTimeout:
+// after Peek(1), for example.
 func (b *BufReader) SetTimeout(d time.Duration) error {
 	if d < 0 {
 		panic(fmt.Sprintf("sluice: BufReader.SetTimeout(%v)", d))

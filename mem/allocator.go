@@ -43,8 +43,9 @@ type Options struct {
 	// the goroutine that waits may be the one that has it. So the budget is
 	// exceeded by at most one frame for each connection, and only for
 	// connections whose peers are slow to send the rest of their frames, or
-	// whose goroutines wait for each other. A server ends those by a timeout on
-	// its reads (SetTimeout of the reader), and with them the overdrafts. Bufs
+	// whose goroutines wait for each other. A server ends those by a read
+	// deadline for a whole frame, and with them the overdrafts (SetTimeout of the
+	// reader ends silent ones: it bounds each wait for bytes). Bufs
 	// that a program keeps are no reason for an overdraft: that is back-pressure.
 	//
 	// The queue has channels and a timer: two bubbles of testing/synctest cannot share

@@ -129,7 +129,7 @@ func (a *Allocator) GetContext(ctx context.Context, n int) (Buf, error) {
 // divided by the number that wait if that is less. So the budget is exceeded by
 // at most one frame for each connection, and only for connections whose peers
 // are slow to send the rest of their frames. A server ends slow peers by a
-// timeout on its reads (SetTimeout of the reader), and with them their
+// read deadline for a whole frame, and with them their
 // overdrafts. Where the queue stands still what is kept (see keep) counts as held.
 // Bufs that a program simply keeps are no reason for an overdraft:
 // that is back-pressure. Stats reports the overdraft.
