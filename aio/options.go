@@ -21,7 +21,9 @@ const (
 	Kqueue
 	// Std runs goroutines over net.Conn's own methods. It is there on every
 	// system and takes every net.Conn: TLS, net.Pipe, wrappers that count or
-	// limit. It costs goroutines and a buffer for each pending read.
+	// limit. It costs goroutines and a buffer for each pending read. A write is in the
+	// queue until a goroutine has made it, so that QueueLimit and SlowPolicy can take a
+	// burst for a slow peer.
 	Std
 )
 

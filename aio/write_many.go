@@ -9,7 +9,8 @@ import (
 )
 
 // SlowPolicy says what WriteMany does with a connection that has not yet taken
-// what was written to it before.
+// what was written to it before. On the Std driver, whose goroutines make the writes, that
+// is so for a moment after each: of two calls in a row the second finds every peer slow.
 type SlowPolicy int
 
 const (
