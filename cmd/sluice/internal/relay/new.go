@@ -182,9 +182,7 @@ func (s *Server) serveWith(packets live.HubOptions, most, machine int64, o *Opti
 	for _, a := range s.handshakes() {
 		a.Limit(c.MaxHandshakes, c.MaxHandshakesPerAddress)
 		a.SetQuiet(h.Times.Quiet)
-		if s.memory != nil {
-			a.SetTight(s.memory.Tight)
-		}
+		a.SetTight(func() bool { return access.Scarce() || s.memory != nil && s.memory.Tight() })
 	}
 	s.settings.host, s.settings.handshakes = h, s.handshakes()
 	s.listeners.given, s.listeners.proxies, s.listeners.header = o.Given, &s.settings.proxies, h.Times.Header

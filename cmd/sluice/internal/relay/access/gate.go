@@ -122,14 +122,22 @@ func (g *Gate) Protected(a Action, stream string) bool {
 
 // publisher counts a publisher. from is the zero value when it is not a peer.
 func (g *Gate) publisher(r Request, from netip.Prefix) (release func(), err error) {
-	if err := g.limits.takeStream(r.Stream, from); err != nil {
+	err = descriptorsLeft(2 * reserve) // more than for viewers: those that there are need it
+	if err == nil {
+		err = g.limits.takeStream(r.Stream, from)
+	}
+	if err != nil {
 		return nil, refuse(r, err.Error(), ErrLimit, nil)
 	}
 	return once(func() { g.limits.dropStream(r.Stream, from) }), nil
 }
 
 func (g *Gate) viewer(r Request, from netip.Prefix, most int) (release func(), err error) {
-	if err := g.limits.takeViewer(r.Stream, from, most); err != nil {
+	err = descriptorsLeft(reserve)
+	if err == nil {
+		err = g.limits.takeViewer(r.Stream, from, most)
+	}
+	if err != nil {
 		return nil, refuse(r, err.Error(), ErrLimit, nil)
 	}
 	stream := r.Stream // the viewer must not keep r, with its query

@@ -34,7 +34,7 @@ const (
 // a descriptor no listener can accept, and those that are silent are not seen to keep others out. RTMP, HTTP and
 // RTSP together leave a quarter of the process's.
 var ofDescriptors = sync.OnceValue(func() int {
-	if n := descriptors(); n > 0 {
+	if n := access.Descriptors(); n > 0 {
 		return max(n/8, 1)
 	}
 	return math.MaxInt
@@ -110,12 +110,12 @@ func (a *Arrivals) SetQuiet(d time.Duration) {
 	a.admit()
 }
 
-// SetTight sets what says that memory is short: then there are few places, and few wait. Call
-// it before the first Enter.
+// SetTight sets what says that memory or descriptors are short: then there are few places, and
+// few wait. Call it before the first Enter.
 func (a *Arrivals) SetTight(tight func() bool) { a.tight = tight }
 
-// tightPart is the part of the places, and of those that wait, for which there is memory when
-// it is short.
+// tightPart is the part of the places, and of those that wait, for which there is memory, or are
+// descriptors, when these are short.
 const tightPart = 8
 
 // most is how many may have a place, 0 for no limit, and wait.

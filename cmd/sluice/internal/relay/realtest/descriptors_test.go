@@ -3,11 +3,14 @@
 package realtest
 
 import (
+	"bufio"
 	"io"
 	"net"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Connections that say nothing take all descriptors of a server that has few. Those of a port give way to
@@ -36,4 +39,43 @@ func TestFewDescriptors(t *testing.T) {
 	if !displaced.Match(text) {
 		t.Error("the server answers only once those that are silent have had all their time")
 	}
+}
+
+// Viewers, and clients that wait for a stream, leave descriptors for a publisher and for the API, by
+// which they can be ended.
+func TestViewersLeaveDescriptors(t *testing.T) {
+	s := serve(t, options{under: []string{"sh", "-c", `ulimit -n 256 && exec "$0" "$@"`}})
+	feedTo(t, publishHTTP(t, "POST", "http://"+s.HTTP+"/live/s.flv"), pace{})
+	s.awaitLive(t, "live/s")
+	refused := 0
+	for i := range 300 {
+		conn, err := net.DialTimeout("tcp", s.HTTP, lengthened(time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		path := "/live/s.flv"
+		if i%2 == 0 {
+			path = "/live/absent.flv?wait=60"
+		}
+		if _, err := io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if i%2 == 0 {
+			continue
+		}
+		until(conn, lengthened(time.Second))
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatalf("viewer %d: %v", i, err)
+		}
+		if answer.StatusCode == http.StatusServiceUnavailable {
+			refused++
+		}
+	}
+	if refused < 20 || refused > 130 {
+		t.Errorf("%d of 150 viewers were refused", refused)
+	}
+	feedTo(t, publishHTTP(t, "POST", "http://"+s.HTTP+"/live/other.flv"), pace{})
+	s.awaitLive(t, "live/other")
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/pion/ice/v4"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 )
 
 const (
@@ -104,7 +106,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 			continue
 		}
 		address := network(from.Addr())
-		if !b.take(address) {
+		if access.Scarce() || !b.take(address) {
 			c.Close()
 			continue
 		}

@@ -1,5 +1,0 @@
-//go:build !unix
-
-package listen
-
-func descriptors() int { return 0 }
