@@ -142,7 +142,11 @@ func (a App) runDiagnose(f diagnoseFlags, args []string) error {
 		fmt.Fprintln(people, "interrupted: not all tools were used")
 	}
 	if failed == nil {
-		fmt.Fprintln(people, flameLine(f.json))
+		name, with := f.json, ""
+		if name == "" || name == "-" {
+			name, with = "FILE", "with --json FILE, then "
+		}
+		fmt.Fprintf(people, "flame graphs: %slab report %s -o report.html\n", with, name)
 	}
 	switch {
 	case d.Interrupted:
@@ -154,11 +158,4 @@ func (a App) runDiagnose(f diagnoseFlags, args []string) error {
 		return fail(fmt.Errorf("diagnose: %w", err))
 	}
 	return nil
-}
-
-func flameLine(path string) string {
-	if path == "" || path == "-" {
-		return "flame graphs: with --json FILE, then lab report FILE -o report.html"
-	}
-	return fmt.Sprintf("flame graphs: lab report %s -o report.html", path)
 }

@@ -286,13 +286,13 @@ func TestSinkVerifyHoldsAcknowledgementsAgainstLogs(t *testing.T) {
 		exit int
 		says []string
 	}{
-		{[]string{dir}, 0, []string{dir + ": 30 records, 1 to 30, in 2 files of 0.0 MB\n"}},
+		{[]string{dir}, 0, []string{dir + ": 30 records, 1 to 30, in 2 files of 835 B\n"}},
 		{[]string{"--acked", acks("good", 1, 2, 30), dir}, 0, []string{"3 acknowledged, 3 found, 0 missing, 0 wrong", ": yes\n"}},
 		{[]string{"--acked", acks("bad", 30, 31, 32), dir}, ExitMissed, []string{"1 found, 2 missing", "missing: 31 32\n", ": NO\n"}},
 		{[]string{"--acked", acks("none"), dir}, 0, []string{"0 acknowledged", ": yes\n"}},
 		{[]string{"--acked", filepath.Join(files, "nosuch"), dir}, ExitFailure, []string{"nosuch"}},
 		{[]string{files}, ExitFailure, []string{files + ": NOT READABLE behind 0 records: verify: no log there", "1 of 1 log could not be read to the end"}},
-		{[]string{files, dir}, ExitFailure, []string{"no log there", dir + ": 30 records, 1 to 30, in 2 files of 0.0 MB\n", "1 of 2 logs could not be read to the end"}},
+		{[]string{files, dir}, ExitFailure, []string{"no log there", dir + ": 30 records, 1 to 30, in 2 files of 835 B\n", "1 of 2 logs could not be read to the end"}},
 		{[]string{"--json", "-", "--acked", acks("bad", 30, 31, 32), dir}, ExitMissed, []string{`"missing": 2`, `"first_missing": [`}},
 		{[]string{"--json", "-", "--acked", acks("bad", 30, 31, 32), files, dir}, ExitFailure, []string{`"missing": 2`, `"error": "verify: no log there`}},
 	} {

@@ -122,5 +122,5 @@ func printVerified(w io.Writer, r *verify.Result) error {
 }
 
 func filesOf(l verify.Log) string {
-	return fmt.Sprintf("%s of %.1f MB", units.Plural(l.Segments, "file"), float64(l.Bytes)/1e6)
+	return units.Plural(l.Segments, "file") + " of " + units.Bytes(l.Bytes)
 }

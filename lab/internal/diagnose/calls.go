@@ -62,9 +62,6 @@ func (m *moved) part(n int64) float64 {
 	return min(1, float64(n)/float64(m.count))
 }
 
-// waiting is the part of reads that took all that there was: the next one found nothing.
-func (m *moved) waiting() float64 { return m.part(m.failed) }
-
 func total(sizes map[int64]int64) (all int64) {
 	for _, n := range sizes {
 		all += n

@@ -57,7 +57,9 @@ var rules = []rule{
 	{"clock", [][]string{byCPU}, true, "", spending(passing(isClock), "the clock", "reading the clock", "read it once for many, and pass it on; a coarse clock that a ticker sets; measure one call of many")},
 	{"handoffs", [][]string{byCPU}, true, "go", spending(without(isHandoff, either(isAsking, isTimer)), "channels", "channels, and in starting and ending goroutines",
 		"hand over many at a time: a slice for each send, a range of the work for each goroutine; workers that stay")},
-	{"cgo-calls", [][]string{byCPU}, true, "go", spending(passesToC, "runtime.cgocall", "going from Go to C and back, and not in C",
+	{"cgo-calls", [][]string{byCPU}, true, "go", spending(func(frames []evidence.Frame) bool {
+		return through(frames, isCgo) && strings.HasPrefix(frames[0].Func, "runtime.")
+	}, "runtime.cgocall", "going from Go to C and back, and not in C",
 		"do more in each call: hand C an array or a buffer, with the loop over it there; write what is short in Go")},
 	{"page-faults", [][]string{byKernel}, true, "", pageFaults},
 	{"processes", [][]string{byKernel, byCalls}, true, "", processes},

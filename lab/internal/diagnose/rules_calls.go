@@ -29,9 +29,10 @@ func smallWrites(s *facts) (Finding, string) {
 // smallReads: most calls that read ask for few bytes though more is there.
 func smallReads(s *facts) (Finding, string) {
 	cpu := s.cpuIn(isRead)
+	// A read behind which the next one finds nothing took all that there was.
 	small := min(s.reads.part(s.reads.again), s.reads.askedUnder(512))
 	return Finding{
-		Tool: evidence.ToolStrace, Top: where(s.cpu, passing(isRead), "read"), Share: small, Score: small * (1 - s.reads.waiting()) * cpu * s.busy,
+		Tool: evidence.ToolStrace, Top: where(s.cpu, passing(isRead), "read"), Share: small, Score: small * (1 - s.reads.part(s.reads.failed)) * cpu * s.busy,
 		Clue: fmt.Sprintf("%s of reads asked for less than 512 B and got it, one after the other; calls that read took %s of the processor time", units.Percent(small), units.Percent(cpu)),
 		Try:  "read into a buffer of 16 KiB or more and parse there: bufio.Reader, or sluice.BufReader, which lends the bytes",
 	}, ""
@@ -67,7 +68,7 @@ func smallBuffer(s *facts) (Finding, string) {
 	}
 	f := Finding{
 		Tool: evidence.ToolStrace, Share: full, Top: where(s.cpu, passing(isRead), "read"),
-		Score: full * (1 - r.waiting()) * (cpu + passed) * s.busy * callBytes / float64(callBytes+room),
+		Score: full * (1 - r.part(r.failed)) * (cpu + passed) * s.busy * callBytes / float64(callBytes+room),
 		Clue:  fmt.Sprintf("%s of reads filled their %s bytes", units.Percent(full), units.Count(room)),
 		Try:   "a buffer of 64 KiB or more: bufio.NewReaderSize instead of bufio.NewReader (4,096 bytes), sluice.NewBufReader (64 KiB), or sizes that follow the stream",
 	}

@@ -85,11 +85,6 @@ func caller(frames []evidence.Frame) evidence.Frame {
 	return frames[last]
 }
 
-// passesToC says that a stack is in the way from Go to C or back, and not in C.
-func passesToC(frames []evidence.Frame) bool {
-	return through(frames, isCgo) && strings.HasPrefix(frames[0].Func, "runtime.")
-}
-
 // pageFaults: memory is given to the kernel and fetched from it all the time.
 func pageFaults(s *facts) (Finding, string) {
 	switch {

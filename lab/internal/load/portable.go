@@ -12,7 +12,9 @@ import (
 
 // portable is the engine over package net: two goroutines for each connection.
 // It runs everywhere, and on the time of a testing/synctest bubble.
-var portable = loops{1, newStreams}
+var portable = loops{1, func() (transport, error) {
+	return &streams{came: make(chan event, 256), bell: make(chan struct{}, 1), timer: time.NewTimer(0)}, nil
+}}
 
 type streams struct {
 	list  []*stream // by the peer's number
@@ -42,10 +44,6 @@ type stream struct {
 	out    []byte // to be written
 	full   bool   // there was no room for more
 	failed error
-}
-
-func newStreams() (transport, error) {
-	return &streams{came: make(chan event, 256), bell: make(chan struct{}, 1), timer: time.NewTimer(0)}, nil
 }
 
 func (t *streams) hold() (release func()) { return func() {} }

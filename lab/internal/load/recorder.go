@@ -28,10 +28,6 @@ const (
 	jitterDigits = 1
 )
 
-func dueEvery(p *Plan) time.Duration {
-	return max(seriesTime, (p.Duration+mostDue-1)/mostDue)
-}
-
 // JitterEvery is how long a window is that the P99's jitter is taken over.
 func JitterEvery(p *Plan) time.Duration {
 	return max(jitterTime, (p.Duration+mostJitter-1)/mostJitter)

@@ -255,7 +255,7 @@ func (s *session) recorder() *recorder {
 	p := s.plan
 	r := &recorder{
 		start: s.start, end: s.end, open: p.Rate > 0, latency: newHistogram(),
-		due: windows{every: dueEvery(p), digits: dueDigits}, jitter: windows{every: JitterEvery(p), digits: jitterDigits},
+		due: windows{every: max(seriesTime, (p.Duration+mostDue-1)/mostDue), digits: dueDigits}, jitter: windows{every: JitterEvery(p), digits: jitterDigits},
 	}
 	if r.open {
 		r.service = newHistogram()

@@ -82,21 +82,15 @@ const (
 func kindOf(kind flv.TagType, p []byte) (packet int, key bool) {
 	switch kind {
 	case flv.TagVideo:
-		h, err := flv.ParseVideo(p)
-		switch {
-		case err != nil:
-		case h.Config():
+		if h, err := flv.ParseVideo(p); err == nil && h.Config() {
 			return setsUp, false
-		case h.Packet == flv.PacketCodedFrames:
+		} else if err == nil && h.Packet == flv.PacketCodedFrames {
 			return media, h.Key()
 		}
 	case flv.TagAudio:
-		h, err := flv.ParseAudio(p)
-		switch {
-		case err != nil:
-		case h.Config():
+		if h, err := flv.ParseAudio(p); err == nil && h.Config() {
 			return setsUp, false
-		case h.Packet == flv.AudioCodedFrames:
+		} else if err == nil && h.Packet == flv.AudioCodedFrames {
 			return media, false
 		}
 	}
