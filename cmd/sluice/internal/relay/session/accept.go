@@ -22,21 +22,30 @@ type Arrived struct {
 }
 
 // Reporting is l, of whose errors, such as that there is no free descriptor, the log has a line
-// each. setting is the name of the listener's setting.
+// a second: where connections come and go quickly, the next one fails as often as not. One
+// goroutine at a time may call Accept. setting is the name of the listener's setting.
 func (h *Host) Reporting(l net.Listener, setting string) net.Listener {
-	return reporting{l, h, setting}
+	return &reporting{Listener: l, host: h, setting: setting}
 }
 
 type reporting struct {
 	net.Listener
 	host    *Host
 	setting string
+	logged  time.Time
+	missed  int // since then
 }
 
-func (l reporting) Accept() (net.Conn, error) {
+func (l *reporting) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
-	if err != nil && !l.host.Closing() && !errors.Is(err, net.ErrClosed) {
-		l.host.Log.Warn("cannot accept", "listener", l.setting, "error", err)
+	if err == nil || l.host.Closing() || errors.Is(err, net.ErrClosed) {
+		return conn, err
+	}
+	if now := time.Now(); now.Sub(l.logged) >= time.Second {
+		l.host.Log.Warn("cannot accept", "listener", l.setting, "error", err, "unlogged", l.missed)
+		l.logged, l.missed = now, 0
+	} else {
+		l.missed++
 	}
 	return conn, err
 }
