@@ -212,10 +212,12 @@ func (c *Conn[S]) Attach(conn net.Conn, state S) *Conn[S] {
 	return n
 }
 
-// RemoteAddr returns the peer's address.
+// RemoteAddr returns the peer's address, also after the end; but that of a Unix socket's peer
+// may be empty then.
 func (c *Conn[S]) RemoteAddr() net.Addr { return c.name[0].RemoteAddr() }
 
-// LocalAddr returns the address of this end.
+// LocalAddr returns the address of this end. After the end, in Closed too, it may be a zero
+// address of the same network: the system does not know it any more.
 func (c *Conn[S]) LocalAddr() net.Addr { return c.name[0].LocalAddr() }
 
 // SyscallConn gives access to the descriptor of a connection that Serve has accepted, for

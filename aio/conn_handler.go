@@ -58,7 +58,8 @@ type ConnHandler[S any] struct {
 	// Closed is called once for each connection for which Open was, or would have been,
 	// with the reason: io.EOF when the peer has ended; net.ErrClosed after Close;
 	// ErrDeadline, wrapped with the limit that it was; ErrQueueFull; ErrWatcherClosed when the server ends; what Open or Data
-	// returned; what the kernel or crypto/tls said. The addresses can still be asked for, and writes return ErrConnClosed. It is never
+	// returned; what the kernel or crypto/tls said. Writes return ErrConnClosed. The address of a TCP peer can still be
+	// asked for; keep that of this end in Open, see LocalAddr. It is never
 	// called by a Write, WriteMany or Close of the program, which may hold a lock that Closed takes.
 	Closed func(c *Conn[S], reason error)
 
