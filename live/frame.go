@@ -65,7 +65,7 @@ func classify(typ flv.TagType, p []byte) (kind, track) {
 			k |= isConfig
 		case h.Metadata():
 			k |= isDetail
-		case h.Key():
+		case h.Key() && len(h.Body(p)) > 0: // an empty one has no picture
 			k |= isKey
 		}
 		return k, trackOf(&h.Extension)

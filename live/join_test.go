@@ -84,6 +84,19 @@ func TestJoinWithoutAKeyFrame(t *testing.T) {
 	expect(t, tags, audio(20, 5), audio(40, 5), video(50, true, 10), video(60, false, 10), audio(70, 5))
 }
 
+// A key frame without a picture, as some encoders send, is no place to begin at.
+func TestJoinBehindAnEmptyKeyFrame(t *testing.T) {
+	h := NewHub(HubOptions{})
+	defer h.Close()
+	p := mustPublish(t, h, "s", PublishOptions{})
+	w := newWriter(t, WriterOptions{})
+	empty := tag{9, 20, []byte{0x17, 1, 0, 0, 0}}
+	send(t, p, videoConfig(0, 1), video(0, true, 10), video(10, false, 10), empty, video(30, false, 10))
+	conn, c := pair(t)
+	add(t, w, conn, p.Stream(), ViewerOptions{})
+	expect(t, readFLV(t, c, ""), videoConfig(0, 1), video(0, true, 10), video(10, false, 10), empty, video(30, false, 10))
+}
+
 // The status line comes although there is no frame at all yet.
 func TestPreludeDoesNotWait(t *testing.T) {
 	h := NewHub(HubOptions{})
