@@ -82,19 +82,33 @@ func (x *explorer) slice(in *ssa.Slice, s *state) {
 }
 
 // behind reports whether rest is what lies behind the part that call was given, as in
-// Feed(p[:n]) and p[n:].
+// Feed(p[:n]) and p[n:], or p[n+4:].
 func behind(call ssa.Instruction, rest *ssa.Slice) bool {
 	c, ok := call.(ssa.CallInstruction)
 	return ok && rest.Low != nil && slices.ContainsFunc(operands(c.Common()), func(v ssa.Value) bool {
 		part, ok := v.(*ssa.Slice)
-		return ok && part.X == rest.X && part.High != nil && sameNumber(part.High, rest.Low)
+		return ok && part.X == rest.X && part.High != nil && notBefore(rest.Low, part.High)
 	})
 }
 
-func sameNumber(a, b ssa.Value) bool {
-	x, ok := a.(*ssa.Const)
-	y, both := b.(*ssa.Const)
-	return a == b || ok && both && x.Int64() == y.Int64()
+// notBefore reports whether n is base, or base and a constant that is added to it, or of two constants the larger one.
+func notBefore(n, base ssa.Value) bool {
+	if n == base {
+		return true
+	}
+	if x, ok := n.(*ssa.Const); ok {
+		y, ok := base.(*ssa.Const)
+		return ok && x.Int64() >= y.Int64()
+	}
+	sum, ok := n.(*ssa.BinOp)
+	if !ok || sum.Op != token.ADD {
+		return false
+	}
+	added := func(a, b ssa.Value) bool {
+		k, ok := b.(*ssa.Const)
+		return ok && a == base && k.Int64() >= 0
+	}
+	return added(sum.X, sum.Y) || added(sum.Y, sum.X)
 }
 
 func isZero(v ssa.Value) bool {

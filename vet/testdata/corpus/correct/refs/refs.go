@@ -119,7 +119,24 @@ func fedInTwo(r *sluice.BufReader) error {
 	if err := r.Feed(p[:10]); err != nil {
 		return err
 	}
-	return r.Feed(p[10:])
+	if err := r.Feed(p[10:20]); err != nil {
+		return err
+	}
+	return r.Feed(p[24:])
+}
+
+func fedWithoutTrailers(r *sluice.BufReader, p []byte) error {
+	for len(p) > 8 {
+		end := 4 + int(p[3])
+		if len(p) < end+4 {
+			break
+		}
+		if err := r.Feed(p[4:end]); err != nil {
+			return err
+		}
+		p = p[end+4:]
+	}
+	return nil
 }
 
 func sends(r *sluice.BufReader, c net.Conn, done <-chan struct{}) error {

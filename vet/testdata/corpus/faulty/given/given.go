@@ -231,6 +231,13 @@ func fedAcross(r *sluice.BufReader, p []byte) error {
 	return r.Feed(p[5:]) // want `used after it was transferred`
 }
 
+func fedWithAnOverlap(r *sluice.BufReader, p []byte, n int) error {
+	if err := r.Feed(p[:n]); err != nil {
+		return err
+	}
+	return r.Feed(p[n-1:]) // want `used after it was transferred`
+}
+
 func sentAgain(r *sluice.BufReader, c net.Conn) error {
 	p := make([]byte, 4096)
 	for {
