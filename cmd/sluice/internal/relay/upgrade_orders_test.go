@@ -184,7 +184,7 @@ func TestUpgradeDividesRecordingsAtAKeyFrame(t *testing.T) {
 	relayEventually(t, "the last file has ended", func() bool { return s.outbound.recorders.list()[0].Stats().Active == 0 })
 	var files [][]rtmpFrame
 	for _, name := range recordFiles(t, dir) {
-		list := slices.DeleteFunc(recordRead(t, name), func(f rtmpFrame) bool { return f.Type != flv.TagVideo })
+		list := slices.DeleteFunc(recordRead(t, name), func(f rtmpFrame) bool { return f.Type != flv.TagVideo || ofHeader(f) })
 		if len(list) == 0 || number(list[0])%keyEvery != 0 {
 			t.Fatalf("%s: %d frames, which do not begin with a key frame", name, len(list))
 		}

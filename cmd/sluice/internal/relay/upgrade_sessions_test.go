@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -42,6 +43,9 @@ func newCrossing(t *testing.T) *crossing {
 	return &crossing{t: t, sent: map[string][]rtmpFrame{}, got: map[string][]rtmpFrame{}, of: map[string]string{}}
 }
 
+// ofHeader reports whether a frame is the sequence header of pictures, which recordings wait for.
+func ofHeader(f rtmpFrame) bool { return f.Type == flv.TagVideo && f.Body[1] == 0 }
+
 // keyEvery is the distance of key frames.
 const keyEvery = 25
 
@@ -49,6 +53,9 @@ const keyEvery = 25
 func (x *crossing) publish(s *relayServer, name string) {
 	x.t.Helper()
 	push := rtmpPush(x.t, s.Server, "rtmp", "live", name)
+	if err := push.send(slices.DeleteFunc(slices.Clone(rtmpClip()[:10]), func(f rtmpFrame) bool { return !ofHeader(f) })); err != nil {
+		x.t.Fatal(err)
+	}
 	began := time.Now()
 	x.done.Go(func() {
 		var list []rtmpFrame
@@ -94,7 +101,7 @@ func (x *crossing) collect(who, stream string, next func() (rtmpFrame, error)) {
 				}
 				break
 			}
-			if f.Type == flv.TagVideo {
+			if f.Type == flv.TagVideo && !ofHeader(f) {
 				list = append(list, f)
 				x.count.Add(1)
 			}

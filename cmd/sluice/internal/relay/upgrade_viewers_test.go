@@ -43,6 +43,10 @@ func TestUpgradeEndsViewersOverTLSAtAKeyFrame(t *testing.T) {
 					ends <- e
 					return
 				}
+				if ofHeader(f) {
+					n--
+					continue
+				}
 				if n == 0 {
 					e.first = f
 				} else if number(f) != number(e.last)+1 {
