@@ -72,7 +72,7 @@ func announcedBy(source *live.Stream, assume Assume) announced {
 	}
 	configOf := func(codec flv.FourCC, header *Config) *Config {
 		switch {
-		case a.all && codec == 0: // the header is of a publisher before
+		case a.all && header != nil && header.Codec != codec: // of a publisher before, perhaps
 			return nil
 		case header != nil:
 			codec = header.Codec
@@ -98,8 +98,8 @@ func codecOf(id any, numbers map[float64]flv.FourCC) flv.FourCC {
 	if c, ok := numbers[n]; ok {
 		return c
 	}
-	if n < 0 || n > math.MaxUint32 {
-		return 0
+	if n >= 0 && n <= math.MaxUint32 {
+		return flv.FourCC(n)
 	}
-	return flv.FourCC(n)
+	return 0 // nor is NaN a codec
 }

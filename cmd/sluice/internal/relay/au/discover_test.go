@@ -1,6 +1,7 @@
 package au
 
 import (
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +11,19 @@ import (
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/mem"
 )
+
+// publishing is a publisher of a new stream.
+func publishing(t *testing.T) *live.Publisher {
+	t.Helper()
+	hub := live.NewHub(live.HubOptions{})
+	t.Cleanup(hub.Close)
+	p, err := hub.Publish("live/s", live.PublishOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	return p
+}
 
 // A publisher may say nothing for seconds, as ffmpeg does until it has both tracks: a viewer who waits
 // for a stream gets it then too. One who does not is answered after three seconds.
@@ -24,13 +38,7 @@ func TestTracksOfAPublisherWhoBeginsLate(t *testing.T) {
 		{0, 5 * time.Second, discoverTime, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			hub := live.NewHub(live.HubOptions{})
-			defer hub.Close()
-			p, err := hub.Publish("live/s", live.PublishOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer p.Close()
+			p := publishing(t)
 			publish := time.AfterFunc(c.begins, func() {
 				p.Publish(live.Frame{Type: flv.TagAudio, Payload: mem.Wrap([]byte{7 << 4, 1, 2, 3}, nil)})
 			})
@@ -58,13 +66,7 @@ func TestTracksThatAHeaderAnnounces(t *testing.T) {
 		{"not announced", false, 2 * time.Second, discoverMore},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			hub := live.NewHub(live.HubOptions{})
-			defer hub.Close()
-			p, err := hub.Publish("live/s", live.PublishOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer p.Close()
+			p := publishing(t)
 			send := func(typ flv.TagType, body string) {
 				if err := p.Publish(live.Frame{Type: typ, Payload: mem.Wrap([]byte(body), nil)}); err != nil {
 					t.Error(err)
@@ -121,18 +123,14 @@ func TestTracksThatAreAssumed(t *testing.T) {
 		{"AAC, header", picture, says(pictures, id("audiocodecid", 10.0)), aacHeader, AssumeSound, "avc1", "mp4a of 44100 Hz with 2 channels", discoverMore},
 		{"AAC, header alone", picture, "", aacHeader, AssumeSound, "avc1", "mp4a of 44100 Hz with 2 channels", discoverMore},
 		{"AAC, header of one before", picture, says(pictures), aacHeader, AssumeSound, "avc1", "", discoverTime},
+		{"Opus, header of one before", picture, says(pictures, id("audiocodecid", float64(flv.CodecOpus))), aacHeader, AssumeSound, "avc1", "", discoverTime},
 		{"AVC", aLaw, says(pictures, id("audiocodecid", 7.0)), "", AssumeAll, "avc1", "alaw of 8000 Hz with 1 channels", discoverMore},
 		{"AVC, sound alone is assumed", aLaw, says(pictures, id("audiocodecid", 7.0)), "", AssumeSound, "", "alaw of 8000 Hz with 1 channels", discoverTime},
+		{"no number", picture, says(pictures, id("audiocodecid", math.NaN())), "", AssumeAll, "avc1", "", discoverTime},
 		{"odd ids", picture, says(id("audiocodecid", "mp4a"), id("videocodecid", -1.0)), "", AssumeAll, "avc1", "", discoverTime},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			hub := live.NewHub(live.HubOptions{})
-			defer hub.Close()
-			p, err := hub.Publish("live/s", live.PublishOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer p.Close()
+			p := publishing(t)
 			send := func(typ flv.TagType, body string) {
 				if body == "" {
 					return

@@ -31,13 +31,7 @@ func TestEmptyHeaderOfSound(t *testing.T) {
 		}
 	}
 
-	hub := live.NewHub(live.HubOptions{})
-	defer hub.Close()
-	p, err := hub.Publish("live/s", live.PublishOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
+	p := publishing(t)
 	metadata := []byte("\x02\x00\x0aonMetaData\x08\x00\x00\x00\x01\x00\x0caudiocodecid\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x09")
 	for i, f := range []live.Frame{
 		{Type: flv.TagScript, Payload: mem.Wrap(metadata, nil)},

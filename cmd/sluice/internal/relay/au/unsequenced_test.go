@@ -62,13 +62,7 @@ func TestSequenceHeadersInKeyFramesAlone(t *testing.T) {
 	}
 
 	// Who asks for the tracks has it too, though the newest header does not.
-	hub := live.NewHub(live.HubOptions{})
-	defer hub.Close()
-	p, err := hub.Publish("live/s", live.PublishOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
+	p := publishing(t)
 	for i, body := range [][]byte{header, frame(key, whole[4:], picture), header, frame(delta, picture)} {
 		if err := p.Publish(live.Frame{Type: flv.TagVideo, Time: uint32(i), Payload: mem.Wrap(body, nil)}); err != nil {
 			t.Fatal(err)
