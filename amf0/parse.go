@@ -107,6 +107,7 @@ type decoder struct {
 	at     int
 	values int
 	limits Limits
+	skim   bool // values are read over, and none is made
 }
 
 func (d *decoder) fail(err error, what string) error {
@@ -132,8 +133,7 @@ func (d *decoder) short(what string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	b, err = d.take(uint32(binary.BigEndian.Uint16(b)), what)
-	return string(b), err
+	return d.text(uint32(binary.BigEndian.Uint16(b)), what)
 }
 
 func (d *decoder) long(what string) (string, error) {
@@ -141,13 +141,20 @@ func (d *decoder) long(what string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	b, err = d.take(binary.BigEndian.Uint32(b), what)
+	return d.text(binary.BigEndian.Uint32(b), what)
+}
+
+func (d *decoder) text(n uint32, what string) (string, error) {
+	b, err := d.take(n, what)
+	if d.skim {
+		return "", err
+	}
 	return string(b), err
 }
 
 func (d *decoder) number(what string) (float64, error) {
 	b, err := d.take(8, what)
-	if err != nil {
+	if err != nil || d.skim {
 		return 0, err
 	}
 	return math.Float64frombits(binary.BigEndian.Uint64(b)), nil
@@ -262,12 +269,17 @@ func (d *decoder) array(depth int) (StrictArray, error) {
 		return nil, fmt.Errorf("amf0: at byte %d: an array of %d values in %d bytes: %w", d.at, n, len(d.p)-d.at, io.ErrUnexpectedEOF)
 	}
 	a := StrictArray{}
+	if d.skim {
+		a = nil // what is empty and not nil would be allocated
+	}
 	for range n {
 		v, err := d.value(depth)
 		if err != nil {
 			return nil, err
 		}
-		a = append(a, v)
+		if !d.skim {
+			a = append(a, v)
+		}
 	}
 	return a, nil
 }
@@ -276,19 +288,33 @@ func (d *decoder) array(depth int) (StrictArray, error) {
 // the marker.
 func (d *decoder) properties(depth int) ([]Property, error) {
 	all := []Property{}
+	if d.skim {
+		all = nil
+	}
 	for {
+		end, err := d.end()
+		if err != nil || end {
+			return all, err
+		}
 		name, err := d.short("a name")
 		if err != nil {
 			return nil, err
-		}
-		if name == "" && d.at < len(d.p) && d.p[d.at] == markObjectEnd {
-			_, err := d.take(1, "an object's end")
-			return all, err
 		}
 		v, err := d.value(depth)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Property{Name: name, Value: v})
+		if !d.skim {
+			all = append(all, Property{Name: name, Value: v})
+		}
 	}
+}
+
+// end reads an object's end, if it is next.
+func (d *decoder) end() (bool, error) {
+	if p := d.p[d.at:]; len(p) < 3 || p[0] != 0 || p[1] != 0 || p[2] != markObjectEnd {
+		return false, nil
+	}
+	_, err := d.take(3, "an object's end")
+	return true, err
 }

@@ -3,7 +3,6 @@ package au
 import (
 	"math"
 
-	"github.com/sluice-go/sluice/amf0"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
 )
@@ -55,11 +54,7 @@ func announcedBy(source *live.Stream, assume Assume) announced {
 			_, _, _ = s.Split(typ, 0, body) //sluicevet:ignore a header has no unit, and its configuration is a copy
 			return
 		}
-		_, values, err := flv.ParseScript(body)
-		if err != nil || len(values) == 0 {
-			return
-		}
-		properties := amf0.Properties(values[0])
+		properties := Said(body, "videocodecid", "audiocodecid")
 		if id, ok := properties.Get("videocodecid"); ok {
 			a.video, a.all, video = true, true, codecOf(id, videoIDs)
 		}

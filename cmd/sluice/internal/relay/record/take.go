@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sluice-go/sluice/amf0"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/flv"
 )
 
@@ -296,11 +296,7 @@ func (t *take) hasSound() bool {
 	if t.sound != 0 {
 		return true
 	}
-	_, values, err := flv.ParseScript(t.metadata)
-	if err != nil || len(values) == 0 {
-		return false
-	}
-	_, ok := amf0.Properties(values[0]).Get("audiocodecid")
+	_, ok := au.Said(t.metadata, "audiocodecid").Get("audiocodecid")
 	return ok
 }
 

@@ -102,20 +102,14 @@ func audioConfig(codec flv.FourCC, config []byte) *AudioInfo {
 	return info
 }
 
-// metadataOf is the stream's onMetaData, empty when there is none.
+// metadataOf is what the stream's onMetaData says of what it carries, nil when there is none.
 func metadataOf(st *live.Stream) (meta amf0.Object) {
 	st.Headers(func(typ flv.TagType, p []byte) {
 		if typ != flv.TagScript {
 			return
 		}
-		_, values, err := flv.ParseScript(p)
-		if err != nil {
-			return
-		}
-		for _, v := range values {
-			if properties := amf0.Properties(v); properties != nil {
-				meta = properties
-			}
+		if said := au.Said(p, "videocodecid", "audiocodecid", "width", "height", "audiosamplerate", "stereo"); said != nil {
+			meta = said
 		}
 	})
 	return meta
