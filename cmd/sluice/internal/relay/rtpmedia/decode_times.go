@@ -11,10 +11,14 @@ import (
 )
 
 // decodeTimes finds out when pictures are decoded. RTP says when they are shown only,
-// and the order of the pictures says the rest.
+// and the order of the pictures says the rest: the library reads it in them, but not of
+// interlaced H.264, nor before an IDR picture, which streams that refresh pictures bit by
+// bit may never have. Then the times do.
 type decodeTimes struct {
-	codec flv.FourCC
-	order interface {
+	codec  flv.FourCC
+	layout layout
+	times  reorder
+	order  interface {
 		Extract(units [][]byte, shown int64) (int64, error)
 	}
 	latest int64
@@ -42,6 +46,10 @@ func (d *decodeTimes) extract(c *au.Config, key bool, units [][]byte, shown int6
 	if d.order == nil {
 		d.begin()
 	}
+	if c != d.layout.config {
+		d.times.depth = max(d.times.depth, d.layout.of(c))
+	}
+	byTimes := d.times.at(shown)
 	// The library keeps the parameter sets that it is given, so these must not be
 	// views of the packets.
 	d.units = d.units[:0]
@@ -58,7 +66,10 @@ func (d *decodeTimes) extract(c *au.Config, key bool, units [][]byte, shown int6
 		if key {
 			d.begin()
 		}
-		return shown
+		return byTimes
+	}
+	if d.layout.interlaced {
+		return byTimes
 	}
 	return at
 }
@@ -76,7 +87,7 @@ func (d *decodeTimes) ask(shown int64) (at int64, err error) {
 }
 
 // reset forgets the pictures so far: the next one has another clock.
-func (d *decodeTimes) reset() { d.order, d.begun = nil, false }
+func (d *decodeTimes) reset() { d.order, d.begun, d.times.shown = nil, false, nil }
 
 func (d *decodeTimes) begin() {
 	if d.codec == flv.CodecHEVC {

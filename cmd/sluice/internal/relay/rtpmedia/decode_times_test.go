@@ -1,6 +1,7 @@
 package rtpmedia
 
 import (
+	"encoding/hex"
 	"testing"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
@@ -73,4 +74,52 @@ func TestADescriptionWithACutOffSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.Close()
+}
+
+// Pictures of interlaced H.264, and of a stream that never has an IDR picture, are decoded in steps too when some
+// are shown before others: times that go back would have them shown together where a protocol has none that do.
+func TestDecodeTimesThatPicturesDoNotSay(t *testing.T) {
+	sps := func(frames uint64) []byte { // of the main profile, which may reorder as it likes
+		b := &bitString{bytes: []byte{0x67, 77, 0, 30}}
+		for _, v := range []uint32{0, 0, 0, 4, 2} { // order counts of type 0
+			b.number(v)
+		}
+		b.bits(0, 1)
+		b.number(19)
+		b.number(11)
+		b.bits(frames<<1|1, 2) // frames alone or not, and behind that other bits
+		b.bits(0b00100<<frames, 6)
+		return b.bytes
+	}
+	vui, _ := hex.DecodeString("67640015acd941433f260220000003002000000643e28532c0") // of x264, interlaced: two are reordered
+	key, inter := []byte{0x65, 0x88, 0x84, 0x00, 0x33}, []byte{0x41, 0x9a, 0x24, 0x6c, 0x41}
+	recovery := []byte{6, 6, 1, 0xc4, 0x80}
+	for _, c := range []struct {
+		name  string
+		sps   []byte
+		first [][]byte
+		begin int // pictures before which the depth is not known
+	}{
+		{"interlaced, says it", vui, [][]byte{key}, 0}, {"interlaced", sps(0), [][]byte{key}, 4}, {"no IDR picture", sps(1), [][]byte{recovery, inter}, 4},
+	} {
+		config := &au.Config{Codec: flv.CodecAVC, Sets: [][]byte{c.sps, avcSets[1]}}
+		d := decodeTimes{codec: flv.CodecAVC}
+		latest := int64(0)
+		for i := range 40 {
+			const step = 3600
+			shown := int64((i+3)/4*4+[]int{0, 0, -2, -3}[i%4]) * step // I, then P B b b
+			if i > 0 && i%4 == 0 {
+				shown = int64(i-1) * step
+			}
+			units := [][]byte{inter}
+			if i == 0 {
+				units = c.first
+			}
+			at := d.at(config, i == 0, units, shown)
+			if i > c.begin && (at < latest || at > shown || shown-at > 5*step || i > 4 && at == latest) {
+				t.Errorf("%s: picture %d is decoded at %d, the one before at %d, and shown at %d", c.name, i, at, latest, shown)
+			}
+			latest = at
+		}
+	}
 }
