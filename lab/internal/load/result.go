@@ -58,6 +58,8 @@ type Result struct {
 	Latency *Distribution `json:"latency,omitempty"` // from the intended time in an open loop, from the send in a closed one
 	Service *Distribution `json:"service,omitempty"` // from the send
 	Gap     time.Duration `json:"gap_ns"`            // the longest time without an answer that was due, exact from a tenth of a second on
+	// GapCrowded is for which part of it others kept generator or target from a processor; nil not known.
+	GapCrowded *float64 `json:"gap_crowded,omitempty"`
 	// Jitter is how much the P99 of the latency changes from one moment to the next: its standard
 	// deviation over windows of 100 ms, or a 600th of the time if that is longer.
 	Jitter time.Duration `json:"p99_jitter_ns,omitempty"`
@@ -100,6 +102,8 @@ type Second struct {
 	Requests uint64        `json:"requests"`
 	Bytes    uint64        `json:"bytes"`
 	Rate     float64       `json:"rate"` // payload bytes a second
+	// Crowded is for how long others kept generator or target from a processor, at most; nil not known.
+	Crowded *time.Duration `json:"crowded_ns,omitempty"`
 }
 
 // A DueWindow is the latencies of the requests that were due, or sent in a closed loop,

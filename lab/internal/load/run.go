@@ -106,7 +106,7 @@ func run(ctx context.Context, p Plan, e engine, dial func(context.Context, strin
 	r := s.result(t, err)
 	r.Started = began
 	r.Interrupted = ctx.Err() != nil && s.now() < s.end
-	r.Generator, r.Target = m.stop(r.Requests)
+	m.stop(r)
 	if s.acks != nil {
 		if err := errors.Join(s.acks.Flush(), s.ackFile.Close()); err != nil {
 			return r, fmt.Errorf("load: the file of acknowledgements: %w", err)
@@ -127,11 +127,7 @@ func (s *session) report(over <-chan struct{}, progress func(Progress)) {
 				return
 			}
 		}
-		var now slot
-		for _, r := range s.recorders {
-			now.requests += r.seen.Load()
-			now.bytes += r.seenBytes.Load()
-		}
+		now := s.seen()
 		p := Progress{At: time.Duration(at), Measuring: at > s.start, Requests: now.requests - before.requests, Bytes: now.bytes - before.bytes, Errors: s.failed.Load()}
 		if before = now; p.Measuring {
 			p.At -= time.Duration(s.start)
@@ -140,6 +136,15 @@ func (s *session) report(over <-chan struct{}, progress func(Progress)) {
 			progress(p)
 		}
 	}
+}
+
+// seen is what has been answered since the run began.
+func (s *session) seen() (all slot) {
+	for _, r := range s.recorders {
+		all.requests += r.seen.Load()
+		all.bytes += r.seenBytes.Load()
+	}
+	return all
 }
 
 func (s *session) result(t tally, err error) *Result {

@@ -10,6 +10,9 @@ type Others struct {
 	at         time.Time
 }
 
+// Since is the time between two moments.
+func (o Others) Since(earlier Others) time.Duration { return o.at.Sub(earlier.at) }
+
 // To is how many of the machine's processors others used on average until a later moment; of 0 when that is
 // not known.
 func (o Others) To(later Others) (used float64, of int) {

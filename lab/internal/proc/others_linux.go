@@ -2,6 +2,7 @@ package proc
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -27,7 +28,8 @@ func ReadOthers() (o Others) {
 	all, _, _ := strings.Cut(string(text), "\n")
 	for i, field := range strings.Fields(all) {
 		// After the name: user, nice, system, idle, iowait, irq, softirq, steal, and of guests, who are in user.
-		if n, err := strconv.ParseInt(field, 10, 64); err == nil && i != 4 && i != 5 && i < 9 {
+		// Interrupts count to the process that they come upon, too, which may be this one.
+		if n, err := strconv.ParseInt(field, 10, 64); err == nil && (i <= 3 || i == 8) {
 			o.used += time.Duration(n) * tick
 		}
 	}
@@ -38,4 +40,17 @@ func ReadOthers() (o Others) {
 		}
 	}
 	return o
+}
+
+// Each is the processor time of each process but the calling one.
+func Each() map[int]time.Duration {
+	each := map[int]time.Duration{}
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		if used, err := CPU(pid); err == nil && pid != os.Getpid() {
+			each[pid] = used
+		}
+	}
+	return each
 }

@@ -35,7 +35,7 @@ const (
 // Rule says in words how verdicts come about.
 const Rule = "A figure counts as different when its interval leaves 1 outside, at a chance of one in 200 for all rows of a kind together that one of them is a false alarm, " +
 	"and when it is away from 1 by the least that counts and stands out from what most rows do; with too few values for such an interval by twice that, and a wide gap. Fewer than six values decide nothing. " +
-	"A single value on each side has no interval: it counts from twice the least on. A tail of a load is undecided where the generator waited for a processor for over 5 % of the time, and longer than in the other run. " +
+	"A single value on each side has no interval: it counts from twice the least on. Where other programs kept generator or target from a processor for over 5 % of the slower run, its figures are undecided, unless it was so in the other run as well and they differ by 1.8 times, tails by ten times. " +
 	"A regression is a judged figure that became worse."
 
 // Options say how to compare.
@@ -243,6 +243,9 @@ func window(ch Change, earlier, later []float64) Change {
 	at, out := stats.Outlier(earlier, later, !ch.More, leastWindow)
 	ch.Figure += " in one window"
 	ch.Old, ch.New, ch.outlier = stats.Median(later), later[at], out
+	if at < len(ch.Crowds) {
+		ch.Crowded = ch.Crowds[at]
+	}
 	ch.Note = fmt.Sprintf("window %d of %d: the ratio is to the median of the new run's, %s", at+1, len(later), units.Figure(ch.Old, ch.Unit))
 	return ch
 }
@@ -345,7 +348,7 @@ func (c *Comparison) judge() {
 		case verdict == stats.Same:
 			ch.Verdict = Same
 		case ch.crowd(better) > fair:
-			ch.Verdict, ch.Doubt = Unsure, fmt.Sprintf("the generator waited for a processor for %s of the time: this may be the machine's doing", units.Percent(ch.crowd(better)))
+			ch.Verdict, ch.Doubt = Unsure, fmt.Sprintf("others kept generator or target from a processor for %s of the time: this may be the machine's doing", units.Percent(min(1, ch.crowd(better))))
 			c.Judged--
 			c.Undecided++
 		case better:
@@ -358,16 +361,21 @@ func (c *Comparison) judge() {
 	}
 }
 
-// fair is the part of the time for which the generator may wait for a processor. P99.9 of one program was 6 ms at 5 %, 14 to 32 ms at 17 %.
-const fair = 0.05
+const (
+	// fair is the part of the time for which a processor may be missing. P99.9 of one program was 6 ms at 5 %, 14 to 32 ms at 17 %.
+	fair = 0.05
+	// alike is the factor up to which two runs were crowded alike. Those of one program, at 60 to 130 %, had rates up to
+	// 1.5 times as high as others, and a P99.9 of 1.8 to 11 ms.
+	alike, apart, tailsApart = 1.25, 1.8, 10
+)
 
-// crowd is how long the generator waited in the run that is the slower one, where that is longer than in the other.
+// crowd is for which part of the slower run a processor was missing, unless that cannot be why.
 func (ch *Change) crowd(better bool) float64 {
 	slower, other := ch.Crowded, ch.was
 	if better {
 		slower, other = other, slower
 	}
-	if !ch.window && slower < 1.5*other {
+	if !ch.window && slower < alike*other && single(ch.Old, ch.New, ch.Apart-1) != stats.Same {
 		return 0
 	}
 	return slower

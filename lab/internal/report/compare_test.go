@@ -161,7 +161,8 @@ func TestTailsOfABusyMachineAreUndecided(t *testing.T) {
 	}{
 		{"quiet", run(1, quiet), run(4, quiet), Worse, 2, 0},
 		{"busier", run(1, quiet), run(4, busy), Unsure, 0, 0},
-		{"busy as before", run(1, busy), run(4, busy), Worse, 2, 0},
+		{"busy as before", run(1, busy), run(4, busy), Unsure, 0, 0},
+		{"busy as before, and far slower", run(1, busy), run(20, busy), Worse, 2, 0},
 		{"was busier", run(4, busy), run(1, quiet), Unsure, 0, 0},
 		{"busier and faster", run(4, quiet), run(1, busy), Better, 0, 2},
 	} {

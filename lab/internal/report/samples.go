@@ -28,11 +28,13 @@ type Sample struct {
 	Family Family    `json:"-"`
 	Note   string    `json:"note,omitempty"`
 
-	Least   float64 `json:"-"` // the least difference that counts, where it is not the kind's
-	Windows bool    `json:"-"` // a single value may stand out: something happened in one window
-	Whole   float64 `json:"-"` // the figure of the whole run, where that is not the values' median; 0 for none
-	Crowded float64 `json:"-"` // how many seconds of each the generator waited for a processor, where that is in the figure; 0 not known
-	Floor   float64 `json:"-"` // it is worse from here on, and at floorTimes what it was; 0 for other figures
+	Least   float64   `json:"-"` // the least difference that counts, where it is not the kind's
+	Windows bool      `json:"-"` // a single value may stand out: something happened in one window
+	Whole   float64   `json:"-"` // the figure of the whole run, where that is not the values' median; 0 for none
+	Crowded float64   `json:"-"` // for which part of the time a processor was missing, where that is in the figure; 0 not known
+	Crowds  []float64 `json:"-"` // the same by value, where it is known
+	Apart   float64   `json:"-"` // how many times as much it has to be where both runs were crowded
+	Floor   float64   `json:"-"` // it is worse from here on, and at floorTimes what it was; 0 for other figures
 }
 
 // A Role says what a sample is for.
@@ -138,24 +140,24 @@ func loadGroup(r *load.Result) Group {
 		g.Fault = "INVALID: " + load.Texts(r.Reasons)
 		return g
 	}
-	var rate, requests []float64
+	var rate, requests, crowds []float64
 	last := time.Duration(0)
 	for _, s := range r.Series {
 		if took := s.At - last; took > 0 {
 			rate, requests = append(rate, s.Rate), append(requests, float64(s.Requests)/took.Seconds())
+			if s.Crowded != nil {
+				crowds = append(crowds, s.Crowded.Seconds()/took.Seconds())
+			}
 		}
 		last = s.At
 	}
-	crowded, least := 0.0, 0.0
+	crowded, least := crowd(r, 0, r.Measured), 0.0
 	if r.Plan.Rate > 0 {
 		least = 0.03 // an open loop sends at the planned rate
 	}
-	if q := r.Generator.Queued; q != nil && r.Measured > 0 {
-		crowded = q.Seconds() / r.Measured.Seconds()
-	}
 	g.Samples = append(g.Samples,
 		Sample{Figure: "throughput", Unit: "B/s", Values: rate, More: true, Role: Shown},
-		Sample{Figure: "requests", Unit: "req/s", Values: requests, More: true, Role: Judged, Windows: true, Least: least, Crowded: crowded})
+		Sample{Figure: "requests", Unit: "req/s", Values: requests, More: true, Role: Judged, Windows: true, Least: least, Crowded: crowded, Crowds: crowds, Apart: apart})
 	if d := r.Latency; d != nil && d.Count > 0 {
 		for _, q := range []struct {
 			figure, unit string
@@ -166,19 +168,25 @@ func loadGroup(r *load.Result) Group {
 			{"P99", "p99-ns", d.P99, func(w load.DueWindow) time.Duration { return w.P99 }},
 			{"P99.9", "p99.9-ns", d.P999, func(w load.DueWindow) time.Duration { return w.P999 }},
 		} {
-			s := Sample{Figure: q.figure, Unit: q.unit, Role: Judged, Windows: true, Least: leastLatency, Whole: float64(q.whole)}
-			if q.whole > d.P50 {
-				s.Crowded = crowded
+			s := Sample{Figure: q.figure, Unit: q.unit, Role: Judged, Windows: true, Least: leastLatency, Whole: float64(q.whole), Crowded: crowded, Apart: tailsApart}
+			if q.figure == "P50" {
+				s.Apart = apart
 			}
+			last := time.Duration(0)
 			for _, w := range r.Due {
-				s.Values = append(s.Values, float64(q.of(w)))
+				s.Values, s.Crowds = append(s.Values, float64(q.of(w))), append(s.Crowds, crowd(r, last, w.At))
+				last = w.At
 			}
 			g.Samples = append(g.Samples, s)
 		}
 		g.one("P90", "p90-ns", Shown, float64(d.P90))
 		g.one("max", "max-ns", Raw, float64(d.Max))
 	}
-	g.Samples = append(g.Samples, Sample{Figure: "longest time without an answer", Unit: "gap-ns", Values: []float64{float64(r.Gap)}, Role: Judged, Floor: float64(stall)},
+	gap := Sample{Figure: "longest time without an answer", Unit: "gap-ns", Values: []float64{float64(r.Gap)}, Role: Judged, Floor: float64(stall), Apart: tailsApart}
+	if r.GapCrowded != nil {
+		gap.Crowded = max(0, *r.GapCrowded-mostBesideStall)
+	}
+	g.Samples = append(g.Samples, gap,
 		Sample{Figure: "failed requests", Unit: failedUnit, Values: []float64{100 * r.FailedShare()}, Role: Judged, Floor: 100 * leastFailed})
 	g.one("CPU/request of the generator", "generator-cpu-ns/op", Shown, r.Generator.CPUPerOp)
 	if r.Target != nil {
@@ -187,10 +195,29 @@ func loadGroup(r *load.Result) Group {
 	return g
 }
 
+// crowd is for which part of the time between two moments others kept generator or target from a processor; where
+// that is not known for which the generator waited in all of the run.
+func crowd(r *load.Result, from, to time.Duration) float64 {
+	last, took, crowded, known := time.Duration(0), time.Duration(0), time.Duration(0), false
+	for _, s := range r.Series {
+		known = known || s.Crowded != nil
+		if s.Crowded != nil && last >= from && s.At <= to {
+			took, crowded = took+s.At-last, crowded+*s.Crowded
+		}
+		last = s.At
+	}
+	if q := r.Generator.Queued; !known && q != nil {
+		took, crowded = r.Measured, *q
+	}
+	return crowded.Seconds() / max(took.Seconds(), 1e-9)
+}
+
 const (
 	leastLatency = 0.6
-	leastFailed  = 0.001
-	failedUnit   = "failed-%"
+	// mostBesideStall is for which part of a stall one of both may have waited for a processor without that being why.
+	mostBesideStall = 0.6
+	leastFailed     = 0.001
+	failedUnit      = "failed-%"
 )
 
 func loadName(p *load.Plan) string {
