@@ -78,6 +78,7 @@ type Arrival struct {
 	end      func(error)   // ends the connection; must not wait
 	admitted chan struct{} // closed when it has a place
 	lost     error         // why it gets no place; then admitted is closed, too
+	ends     bool          // also when it is refused
 	since    time.Time     // of its latest progress
 	left     bool
 }
@@ -147,8 +148,33 @@ func (a *Arrivals) Stats() ArrivalStats {
 // goroutine and must not wait. After Enter without an error the caller must call
 // Leave.
 func (a *Arrivals) Enter(ctx context.Context, address netip.Addr, end func(error)) (*Arrival, error) {
-	v := &Arrival{arrivals: a, host: access.HostOf(address), end: end, admitted: make(chan struct{})}
+	v := a.arrival(address, end)
+	a.come(v)
+	return v, v.Wait(ctx)
+}
+
+// Come is what Enter does before it waits: an accepted connection counts before the next one is
+// accepted, and not only when a goroutine of its own gets a processor. One that is refused while it
+// waits is ended, too, so that its descriptor is free at once. The caller must call Wait or Leave.
+func (a *Arrivals) Come(address netip.Addr, end func(error)) *Arrival {
+	v := a.arrival(address, end)
+	v.ends = true
+	for _, v := range a.come(v) {
+		if v.ends {
+			v.end(ErrCrowded)
+		}
+	}
+	return v
+}
+
+func (a *Arrivals) arrival(address netip.Addr, end func(error)) *Arrival {
+	return &Arrival{arrivals: a, host: access.HostOf(address), end: end, admitted: make(chan struct{})}
+}
+
+// come lets v wait for a place, and returns those that are refused for it.
+func (a *Arrivals) come(v *Arrival) (refused []*Arrival) {
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	if a.hosts == nil {
 		a.hosts = map[netip.Prefix]*arriving{}
 	}
@@ -164,16 +190,21 @@ func (a *Arrivals) Enter(ctx context.Context, address netip.Addr, end func(error
 	h.waiting = append(h.waiting, v)
 	a.waiting++
 	for _, most := a.most(); a.waiting > most; {
-		a.refuse()
+		refused = append(refused, a.refuse())
 	}
 	a.admit()
-	a.mu.Unlock()
+	return refused
+}
+
+// Wait waits for the place of a connection that has come, until ctx is done. After Wait without an
+// error the caller must call Leave.
+func (v *Arrival) Wait(ctx context.Context) error {
 	select {
 	case <-v.admitted:
-		return v, v.lost
+		return v.lost
 	case <-ctx.Done():
 		v.Leave()
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 }
 
@@ -199,9 +230,9 @@ func (a *Arrivals) TryEnter(address netip.Addr, end func(error)) *Arrival {
 	return v
 }
 
-// refuse drops the oldest waiting connection of the host that has the most. The
-// lock is held.
-func (a *Arrivals) refuse() {
+// refuse drops the oldest waiting connection of the host that has the most, and returns
+// it. The lock is held.
+func (a *Arrivals) refuse() *Arrival {
 	var most *arriving
 	for _, h := range a.hosts {
 		if most == nil || len(h.waiting) > len(most.waiting) {
@@ -214,6 +245,7 @@ func (a *Arrivals) refuse() {
 	a.refused++
 	v.lost, v.left = ErrCrowded, true
 	close(v.admitted)
+	return v
 }
 
 // admit gives places to waiting connections, one host after the other, and makes

@@ -297,3 +297,37 @@ func TestFewPlacesWhenMemoryIsShort(t *testing.T) {
 		t.Errorf("one too many: %v", err)
 	}
 }
+
+// A connection that is refused for another one is ended by that, before a goroutine waits for it: the
+// descriptors that a crowd can take do not depend on when goroutines get a processor.
+func TestRefusedConnectionsEndAtOnce(t *testing.T) {
+	a := arrivals(1, 0, time.Hour)
+	a.SetTight(func() bool { return true })
+	waiting := maxWaiting() / tightPart
+	ended := 0
+	count := func(err error) {
+		if ended++; !errors.Is(err, ErrCrowded) {
+			t.Errorf("ends with %v", err)
+		}
+	}
+	var came []*Arrival
+	for i := range waiting + 100 {
+		came = append(came, a.Come(netip.MustParseAddr("192.0.2.1"), count))
+		if open := i + 1 - ended; open > 1+waiting {
+			t.Fatalf("%d connections are open", open)
+		}
+	}
+	if n := a.Stats(); ended != 99 || n.On != 1 || n.Waiting != waiting || n.Refused != 99 {
+		t.Errorf("%d ended, %+v", ended, n)
+	}
+	for i, v := range came {
+		if i == 0 || i > 99 {
+			v.Leave()
+		} else if err := v.Wait(t.Context()); !errors.Is(err, ErrCrowded) {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	if n := a.Stats(); n.On+n.Waiting != 0 {
+		t.Errorf("%+v", n)
+	}
+}

@@ -3,6 +3,7 @@ package listen
 import (
 	"errors"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 )
@@ -64,6 +65,17 @@ func (c *Conn) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	return c.TCPConn.Read(p)
+}
+
+// Address is the address of a connection's peer where that is known without waiting for a header.
+func Address(conn net.Conn) (address netip.Addr, ok bool) {
+	if q, isQueued := conn.(*Queued); isQueued && q.proxied != nil {
+		return address, false
+	}
+	if _, isProxied := conn.(*Conn); isProxied {
+		return address, false
+	}
+	return addressOf(conn), true
 }
 
 // Unwrap waits for the header of a connection from a proxy, and returns the

@@ -78,20 +78,22 @@ func (l *queueListener) run() {
 		switch {
 		case q == nil:
 			l.pass(conn, nil)
-		case q.proxied == nil && q.tryEnter():
+		case q.proxied != nil:
+			go func() { l.enter(q, l.arrivals.Come(addressOf(q), q.giveWay)) }()
+		case q.tryEnter():
 			l.pass(q, nil)
 		default:
-			go l.enter(q)
+			place := l.arrivals.Come(addressOf(q), q.giveWay)
+			go l.enter(q, place)
 		}
 	}
 }
 
 // enter waits for a place, and passes the connection on.
-func (l *queueListener) enter(q *Queued) {
+func (l *queueListener) enter(q *Queued, place *Arrival) {
 	ctx, cancel := context.WithTimeout(l.open, l.within)
 	defer cancel()
-	place, err := l.arrivals.Enter(ctx, addressOf(q), q.giveWay)
-	if err != nil {
+	if err := place.Wait(ctx); err != nil {
 		q.TCPConn.Close()
 		return
 	}

@@ -78,22 +78,32 @@ func (h *Host) Accept(l net.Listener, setting string, secure *tls.Config, arriva
 			continue
 		}
 		pause = 0
-		h.Group.RunOn(conn, func(conn net.Conn) (next func(over func())) {
-			return h.arrive(conn, setting, secure, arrivals, serve)
-		})
+		var place *listen.Arrival
+		if address, ok := listen.Address(conn); ok {
+			place = arrivals.Come(address, func(error) { conn.Close() })
+		}
+		if !h.Group.RunOn(conn, func(conn net.Conn) (next func(over func())) {
+			return h.arrive(conn, place, setting, secure, arrivals, serve)
+		}) && place != nil {
+			place.Leave()
+		}
 	}
 }
 
-func (h *Host) arrive(conn net.Conn, setting string, secure *tls.Config, arrivals *listen.Arrivals, serve func(Arrived) (next func(over func()))) (next func(over func())) {
+// arrive serves a connection, which has its place already unless place is nil.
+func (h *Host) arrive(conn net.Conn, place *listen.Arrival, setting string, secure *tls.Config, arrivals *listen.Arrivals, serve func(Arrived) (next func(over func()))) (next func(over func())) {
 	conn, from, err := listen.Unwrap(conn)
 	a := Arrived{Conn: conn, Address: from.String(), Secure: secure != nil}
 	if err != nil {
 		h.Log.Debug("no PROXY protocol header", "listener", setting, "address", a.Address, "error", err)
 		return nil
 	}
-	address, _ := netip.ParseAddrPort(a.Address)
-	a.Place, err = arrivals.Enter(h.Ctx, address.Addr(), func(error) { conn.Close() })
-	if err != nil {
+	if place == nil {
+		address, _ := netip.ParseAddrPort(a.Address)
+		place = arrivals.Come(address.Addr(), func(error) { conn.Close() })
+	}
+	a.Place = place
+	if err := place.Wait(h.Ctx); err != nil {
 		h.Log.Debug("connection turned away", "listener", setting, "address", a.Address, "error", err)
 		return nil
 	}

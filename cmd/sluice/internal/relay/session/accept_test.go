@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 )
 
 // full is a listener for whose connections there is no descriptor.
@@ -33,4 +35,48 @@ func TestErrorsOfAcceptAreLoggedOnceASecond(t *testing.T) {
 			t.Errorf("%d lines in three seconds: %.500s", n, text)
 		}
 	})
+}
+
+// counting is a listener that calls before with how many connections there were, and ends after ten.
+type counting struct {
+	net.Listener
+	n      int
+	before func(n int)
+}
+
+func (l *counting) Accept() (net.Conn, error) {
+	if l.before(l.n); l.n == 10 {
+		return nil, net.ErrClosed
+	}
+	l.n++
+	conn, _ := net.Pipe()
+	return conn, nil
+}
+
+// Before the next connection is accepted, those that were have a place or wait for one: where that was left to
+// goroutines of their own, a burst took every descriptor before one of them ran.
+func TestAcceptedConnectionsCountBeforeTheNextIsAccepted(t *testing.T) {
+	h := &Host{Log: slog.New(slog.DiscardHandler), Ctx: t.Context()}
+	var a listen.Arrivals
+	a.Limit(3, 0)
+	leave := make(chan struct{})
+	l := &counting{before: func(n int) {
+		if s := a.Stats(); s.On+s.Waiting != n {
+			t.Errorf("%d of %d connections count", s.On+s.Waiting, n)
+		}
+	}}
+	err := h.Accept(l, "rtmp", nil, &a, func(Arrived) func(func()) {
+		<-leave
+		return nil
+	})
+	if err != net.ErrClosed {
+		t.Errorf("%v", err)
+	}
+	close(leave)
+	if err := h.Group.Wait(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if s := a.Stats(); s.On+s.Waiting != 0 {
+		t.Errorf("%+v", s)
+	}
 }

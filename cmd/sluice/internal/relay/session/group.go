@@ -34,13 +34,14 @@ func (s *Group) Run(conn net.Conn, f func(net.Conn)) {
 // RunOn is like Run, but when f returns a function, that has the connection: it is
 // called on another goroutine, whose stack is as small as at its beginning (a stack
 // that f has grown would stay large), and over is called when the connection has been
-// served, by next or later.
-func (s *Group) RunOn(conn net.Conn, f func(net.Conn) (next func(over func()))) {
+// served, by next or later. It reports false after CloseAll.
+func (s *Group) RunOn(conn net.Conn, f func(net.Conn) (next func(over func()))) bool {
 	if !s.Begin(conn) {
 		conn.Close()
-		return
+		return false
 	}
 	go s.run(conn, f)
+	return true
 }
 
 func (s *Group) run(conn net.Conn, f func(net.Conn) (next func(over func()))) {
