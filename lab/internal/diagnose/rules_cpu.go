@@ -85,6 +85,18 @@ func caller(frames []evidence.Frame) evidence.Frame {
 	return frames[last]
 }
 
+// busySpin: the program asks again and again. Of Go's collector, which yields as it goes, the scheduler's stack alone
+// is seen.
+func busySpin(s *facts) (Finding, string) {
+	const yielding = "runtime.Gosched"
+	f := s.spent(without(isAsking, either(isBriefly, isGC)), yielding, "calls that ask whether there is something and do not wait",
+		"wait for the event: a channel without default, a condition, a poller")
+	if s.goProgram && f.Top == yielding {
+		return Finding{}, ""
+	}
+	return f, ""
+}
+
 // pageFaults: memory is given to the kernel and fetched from it all the time.
 func pageFaults(s *facts) (Finding, string) {
 	switch {

@@ -63,6 +63,25 @@ func TestAnIdleProgramCannotLoseProcessorTime(t *testing.T) {
 	}
 }
 
+// Go's collector yields in passing, which is no spinning of the program.
+func TestACollectorThatYieldsDoesNotSpin(t *testing.T) {
+	for _, c := range []struct {
+		stack []string
+		want  bool
+	}{
+		{[]string{"runtime.gosched_m", "runtime.mcall"}, false},
+		{[]string{"runtime.Gosched", "runtime.gcAssistAlloc", "runtime.mallocgc", "main.build"}, false},
+		{[]string{"runtime.gosched_m", "runtime.goschedIfBusy", "runtime.bgsweep"}, false},
+		{[]string{"runtime.Gosched", "main.spin"}, true},
+	} {
+		e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), Go: "go1.26", Waits: &evidence.Waits{}, Calls: &evidence.Calls{}, CPU: profile(0.2, c.stack...)}
+		findings, _ := Diagnose(e)
+		if got := slices.ContainsFunc(findings, func(f Finding) bool { return f.Rule == "busy-spin" && f.Score > 0 }); got != c.want {
+			t.Errorf("%v: spins: %v", c.stack, got)
+		}
+	}
+}
+
 func TestAProgramThatGotNoProcessorIsNotIdle(t *testing.T) {
 	e := &evidence.Evidence{Took: time.Second, Go: "go1.26", CPU: profile(0.5, "main.f"), Tools: []evidence.Tool{{Name: evidence.ToolCPU, State: evidence.OK}}}
 	e.CPU.Total, e.CPU.Stacks = 1e8, e.CPU.Stacks[:1]
