@@ -61,11 +61,19 @@ func (b *BufReader) ahead(delim byte) int {
 // bytes, its end counted, is ErrTooLong and stays unread. When the stream ends
 // inside a line the rest is returned, and consumed, with
 // io.ErrUnexpectedEOF; a deadline or ErrShort consumes nothing.
-func (b *BufReader) ReadLineSlice() ([]byte, error) {
-	n, err := b.find("ReadLine", '\n', b.limits().line)
+func (b *BufReader) ReadLineSlice() ([]byte, error) { return b.line("ReadLineSlice") }
+
+// ReadLine is ReadLineSlice that copies the line into a string.
+func (b *BufReader) ReadLine() (string, error) {
+	p, err := b.line("ReadLine")
+	return string(p), err
+}
+
+func (b *BufReader) line(op string) ([]byte, error) {
+	n, err := b.find(op, '\n', b.limits().line)
 	if err != nil {
 		if err == io.EOF && n > 0 {
-			return b.take(n), &Error{op: "ReadLine", got: int64(n), Err: io.ErrUnexpectedEOF}
+			return b.take(n), &Error{op: op, got: int64(n), Err: io.ErrUnexpectedEOF}
 		}
 		return nil, err
 	}
@@ -75,10 +83,4 @@ func (b *BufReader) ReadLineSlice() ([]byte, error) {
 		n--
 	}
 	return p[:n:n], nil
-}
-
-// ReadLine is ReadLineSlice that copies the line into a string.
-func (b *BufReader) ReadLine() (string, error) {
-	p, err := b.ReadLineSlice()
-	return string(p), err
 }
