@@ -152,7 +152,7 @@ func (b *BufReader) receive(n int, scattered bool) error {
 		b.vacate()
 		err = b.takeMouth()
 	case fed:
-		b.vacate()
+		b.vacateFed()
 		err = b.feed.Load().end
 	case ended:
 		b.vacate()

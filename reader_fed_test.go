@@ -444,3 +444,50 @@ func TestFeedCopyByteByByteTakesLittle(t *testing.T) {
 		mustReadByte(t, r, byte(i))
 	}
 }
+
+func TestAFedReaderHoldsTheSmallestBlockForPartOfAMessage(t *testing.T) {
+	for _, n := range []int{1, 20, 200, 1400} {
+		a := mem.New(mem.Options{Name: t.Name()})
+		r := fedReader(t, a)
+		for range 3 { // it learns from the messages before
+			for part := range 2 {
+				if err := r.FeedCopy(make([]byte, n)); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := r.Next(2 * n); part == 1 {
+					break
+				} else if !errors.Is(err, sluice.ErrShort) {
+					t.Fatal(err)
+				}
+				if held, least := a.Stats().OutBytes, int64(a.Cap(n)); held > max(2*least, 256) {
+					t.Errorf("%d bytes of a message are held in %d", n, held)
+				}
+			}
+		}
+	}
+}
+
+func TestFramesKeptFromAFedReaderShareBlocks(t *testing.T) {
+	const frames, length = 400, 500
+	a := mem.New(mem.Options{Name: t.Name()})
+	r := fedReader(t, a)
+	kept := make([]mem.Buf, frames)
+	for i := range kept {
+		if err := r.FeedCopy(make([]byte, length)); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if kept[i], err = r.ReadBuf(length); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Peek(1); !errors.Is(err, sluice.ErrShort) {
+			t.Fatal(err)
+		}
+	}
+	if held := a.Stats().OutBytes; held > frames*length*3/2 {
+		t.Errorf("%d frames of %d bytes hold %d", frames, length, held)
+	}
+	for i := range kept {
+		kept[i].Release()
+	}
+}

@@ -14,6 +14,16 @@ func (b *BufReader) vacate() {
 	}
 }
 
+// vacateFed gives up what a reader that is fed does not need until it is fed again, as
+// idle does before a wait.
+func (b *BufReader) vacateFed() {
+	if _, own := b.win.Block(); own {
+		b.idle()
+	} else {
+		b.vacate()
+	}
+}
+
 // blockLength is how long the memory is that the next byte goes into.
 func (b *BufReader) blockLength() int {
 	if length, own := b.win.Block(); own && b.win.Simple() {
