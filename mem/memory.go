@@ -86,6 +86,29 @@ func (m *Memory) Append(b Buf) {
 	m.Size += len(p)
 }
 
+// AppendMemory adds the parts of o, transferred, at the end, and copies none: o is released
+// then. A Memory cannot be added to itself; add what its Retain returns.
+func (m *Memory) AppendMemory(o *Memory) {
+	m.live("AppendMemory")
+	if o == m {
+		panic("mem: Memory.AppendMemory of the Memory itself")
+	}
+	o.intact("AppendMemory")
+	o.unwritten("AppendMemory")
+	if m.Size+o.Size < 0 {
+		panic(fmt.Sprintf("mem: Memory.AppendMemory: %d bytes and %d more are too many for an int", m.Size, o.Size))
+	}
+	if n := len(o.bufs); len(m.bufs)+n > max(cap(m.bufs), 1) {
+		m.grow(max(n, len(m.bufs)))
+	}
+	for i := range o.bufs {
+		m.Append(o.bufs[i]) //sluice:moved
+		o.bufs[i] = Buf{}
+	}
+	o.Size, o.Buffers, o.bufs = 0, nil, nil
+	o.Release()
+}
+
 // Release releases all Bufs and empties the Memory, also when a function given
 // to Wrap panics. A second Release panics.
 func (m *Memory) Release() {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/sluice-go/sluice/mem"
@@ -81,10 +83,39 @@ func TestEmptyBufsLeaveNoPart(t *testing.T) {
 	}
 }
 
+func TestAppendMemoryMovesTheParts(t *testing.T) {
+	lists := [][]string{nil, {"a"}, {"ab", "c"}, {"ab", "c", "defg", "h", "ij", "k"}}
+	for _, front := range lists {
+		for _, back := range lists {
+			m, freed := counted(front...)
+			o, freedToo := counted(back...)
+			m.AppendMemory(o)
+			m.AppendMemory(mem.NewMemory())
+			want := append(slices.Clone(front), back...)
+			if fmt.Sprint(partsOf(m)) != fmt.Sprint(want) || m.Size != len(strings.Join(want, "")) {
+				t.Errorf("%q and %q: %q, size %d", front, back, partsOf(m), m.Size)
+			}
+			mustPanic(t, "a Memory that was appended", func() { o.Bytes() }, "the Memory was released")
+			mustPanic(t, "a Memory to itself", func() { m.AppendMemory(m) }, "of the Memory itself")
+			m.Append(mem.Wrap([]byte("x"), nil))
+			if got := string(m.Bytes()); got != strings.Join(want, "")+"x" {
+				t.Errorf("%q and %q, then x: %q", front, back, got)
+			}
+			m.Release()
+			for i, n := range append(freed, freedToo...) {
+				if n != 1 {
+					t.Errorf("part %d of %q was released %d times", i, want, n)
+				}
+			}
+		}
+	}
+}
+
 func TestAReleasedMemoryPanics(t *testing.T) {
 	calls := map[string]func(m *mem.Memory){
 		"Release":       func(m *mem.Memory) { m.Release() },
 		"Append":        func(m *mem.Memory) { m.Append(mem.Wrap([]byte("x"), nil)) },
+		"AppendMemory":  func(m *mem.Memory) { m.AppendMemory(mem.NewMemory()) },
 		"Retain":        func(m *mem.Memory) { m.Retain() },
 		"RetainedSlice": func(m *mem.Memory) { m.RetainedSlice(0, 0) },
 		"WriteTo":       func(m *mem.Memory) { m.WriteTo(new(bytes.Buffer)) },
