@@ -156,7 +156,7 @@ func TestFedFramesMayBeCutAnyhow(t *testing.T) {
 		var stream bytes.Buffer
 		var sizes []int
 		w := sluice.NewBufWriter(&stream)
-		for range 200 {
+		for range 40 {
 			n := limit - rng.IntN(4)
 			if prefix == 1 || rng.IntN(2) == 0 {
 				n = rng.IntN(256)
