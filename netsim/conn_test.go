@@ -245,7 +245,7 @@ func randomOptions(rnd *rand.Rand) (o netsim.Options) {
 func TestStreamsArriveWholeUnderAnyOptions(t *testing.T) {
 	base := rand.Uint64()
 	t.Logf("seed %d", base)
-	for round := range uint64(40) {
+	for round := range uint64(16) {
 		rnd := rand.New(rand.NewPCG(base, round))
 		o, p := randomOptions(rnd), randomOptions(rnd)
 		data := pattern(1 + rnd.IntN(20000))

@@ -364,7 +364,7 @@ func TestRandomOperationsAgreeWithAByteSlice(t *testing.T) {
 			deck = append(deck, i)
 		}
 	}
-	runs, steps := 12, 1000
+	runs, steps := 6, 1000
 	if testing.Short() {
 		runs = 3
 	}
@@ -404,7 +404,7 @@ func TestQueueThatNeverEmptiesStaysSmall(t *testing.T) {
 			a := mem.New(mem.Options{Leak: mem.LeakTrace})
 			var w window.Window
 			w.Init()
-			for i := range 20_000 {
+			for i := range 5_000 {
 				switch way {
 				case "AddBytes":
 					w.AddBytes([]byte{byte(i)})

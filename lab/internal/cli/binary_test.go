@@ -18,7 +18,7 @@ func TestTheRealProgram(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		binary += ".exe"
 	}
-	if out, err := exec.CommandContext(t.Context(), goTool, "build", "-o", binary, "github.com/sluice-go/sluice/lab").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), goTool, "build", "-ldflags=-w", "-o", binary, "github.com/sluice-go/sluice/lab").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, c := range []struct {

@@ -23,7 +23,7 @@ func relayProgram(dir string) (string, error) {
 		return path, nil
 	}
 	binary := filepath.Join(dir, "sluice")
-	said, err := exec.Command("go", "build", "-o", binary, relayPackage).CombinedOutput()
+	said, err := exec.Command("go", "build", "-ldflags=-w", "-o", binary, relayPackage).CombinedOutput()
 	if err == nil {
 		return binary, nil
 	}

@@ -66,7 +66,8 @@ func rounds(s lab.Scenario) []int {
 
 // others are left to make long: they take the longest, and each does what another scenario does in another protocol or
 // number.
-var others = []string{"relay/rtmp-200", "relay/adapt-flv-50", "cluster/origin-8", "echo/ping-pong-1p", "echo/1x64KiB"}
+var others = []string{"relay/rtmp-200", "relay/adapt-flv-50", "cluster/origin-8", "echo/ping-pong-1p", "echo/1x64KiB",
+	"streams/10000", "budget/1000", "fanout/1000"}
 
 func TestAllVariantsDoTheSameWorkAndLeaveNothing(t *testing.T) {
 	if !underRace {
