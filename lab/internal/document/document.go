@@ -11,7 +11,7 @@ package document
 
 import (
 	"crypto/sha256"
-	"embed"
+	_ "embed"
 	"encoding/base64"
 	"html/template"
 	"io"
@@ -151,22 +151,15 @@ func (*Chart) Kind() string   { return "chart" }
 func (*Flame) Kind() string   { return "flame" }
 func (*Fold) Kind() string    { return "fold" }
 
-//go:embed page.html style.css flame.js
-var assets embed.FS
-
 var (
-	styleSource = asset("style.css")
-	flameSource = asset("flame.js")
-	page        = template.Must(template.New("page.html").Funcs(template.FuncMap{"class": class}).ParseFS(assets, "page.html"))
+	//go:embed page.html
+	pageSource string
+	//go:embed style.css
+	styleSource string
+	//go:embed flame.js
+	flameSource string
+	page        = template.Must(template.New("page.html").Funcs(template.FuncMap{"class": class}).Parse(pageSource))
 )
-
-func asset(name string) string {
-	text, err := assets.ReadFile(name)
-	if err != nil {
-		panic("document: " + err.Error()) // it is part of the program
-	}
-	return string(text)
-}
 
 // A Page is an HTML page that opens without a network: style, script and plots stand in it.
 type Page struct {

@@ -86,7 +86,7 @@ func HostServer(s Server, size int, in io.Reader, out io.Writer) error {
 				debug.FreeOSMemory() // what finalizers and pools let go of in between
 				return proc.Resident(0)
 			},
-			"live 0": func([]int) (any, error) { return settled(counter.Open()), nil },
+			"live 0": func([]int) (any, error) { return settled(int(counter.Load())), nil },
 		}.answer(in, out)
 	}()
 	return <-ended

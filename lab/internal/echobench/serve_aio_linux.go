@@ -19,7 +19,7 @@ func serveAIO(own bool) serve {
 		}
 		drop := func(conn net.Conn) {
 			w.Free(conn)
-			counter.Closed()
+			counter.Add(-1)
 		}
 		ended := make(chan error, 1)
 		go func() {
@@ -30,7 +30,7 @@ func serveAIO(own bool) serve {
 					ended <- err
 					return
 				}
-				counter.Opened()
+				counter.Add(1)
 				var buf []byte
 				if own {
 					// Longer than a message, so that a read of a whole one is a short one, after
@@ -82,9 +82,9 @@ func serveConns(secure bool) serve {
 		}
 		server := aio.Server{Handler: &aio.ConnHandler[struct{}]{
 			TLS:    config,
-			Open:   func(*aio.Conn[struct{}]) error { counter.Opened(); return nil },
+			Open:   func(*aio.Conn[struct{}]) error { counter.Add(1); return nil },
 			Data:   func(c *aio.Conn[struct{}], p []byte) error { _, err := c.Write(p); return err },
-			Closed: func(*aio.Conn[struct{}], error) { counter.Closed() },
+			Closed: func(*aio.Conn[struct{}], error) { counter.Add(-1) },
 		}}
 		return server.Serve(context.Background(), []net.Listener{l})
 	}

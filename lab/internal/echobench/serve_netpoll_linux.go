@@ -17,11 +17,11 @@ func serveNetpoll(l *net.TCPListener, _ int, counter *ConnCounter) error {
 		return err
 	}
 	gone := func(netpoll.Connection) error {
-		counter.Closed()
+		counter.Add(-1)
 		return nil
 	}
 	loop, err := netpoll.NewEventLoop(echoNetpoll, netpoll.WithOnPrepare(func(conn netpoll.Connection) context.Context {
-		counter.Opened()
+		counter.Add(1)
 		if err := conn.AddCloseCallback(gone); err != nil {
 			panic("echo: netpoll takes no callback: " + err.Error())
 		}

@@ -73,34 +73,24 @@ func (s Server) Supported() error {
 func serveFloor(l *net.TCPListener, size int, counter *ConnCounter) error {
 	same := func(p []byte) []byte { return p }
 	f := rawio.Floor{
-		Buffer: 2 * buffer(size), Closed: func(*rawio.Conn) { counter.Closed() },
+		Buffer: 2 * buffer(size), Closed: func(*rawio.Conn) { counter.Add(-1) },
 		Open: func(*rawio.Conn) func(p []byte) []byte {
-			counter.Opened()
+			counter.Add(1)
 			return same
 		},
 	}
 	return f.Serve(l)
 }
 
-// A ConnCounter is a counter of a server's open connections. Its methods may be
-// called from any goroutine; a change costs one atomic addition.
-type ConnCounter struct{ open atomic.Int64 }
-
-// Opened counts one more.
-func (c *ConnCounter) Opened() { c.open.Add(1) }
-
-// Closed counts one less.
-func (c *ConnCounter) Closed() { c.open.Add(-1) }
-
-// Open is how many there are.
-func (c *ConnCounter) Open() int { return int(c.open.Load()) }
+// A ConnCounter is the number of a server's open connections.
+type ConnCounter struct{ atomic.Int64 }
 
 // Drained returns when there is no connection left, or with an error after the
 // longest that this may take.
 func (c *ConnCounter) Drained(longest time.Duration) error {
-	for end := time.Now().Add(longest); c.Open() > 0; time.Sleep(100 * time.Microsecond) {
+	for end := time.Now().Add(longest); c.Load() > 0; time.Sleep(100 * time.Microsecond) {
 		if time.Now().After(end) {
-			return fmt.Errorf("echo: %d connections are open %v after the client closed them", c.Open(), longest)
+			return fmt.Errorf("echo: %d connections are open %v after the client closed them", c.Load(), longest)
 		}
 	}
 	return nil
@@ -112,9 +102,9 @@ func acceptAll(l *net.TCPListener, counter *ConnCounter, serve func(*net.TCPConn
 		if err != nil {
 			return err
 		}
-		counter.Opened()
+		counter.Add(1)
 		go func() {
-			defer counter.Closed()
+			defer counter.Add(-1)
 			defer conn.Close()
 			// The client checks how a connection ends, and reports it.
 			_ = serve(conn)

@@ -1,17 +1,16 @@
 package load
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net"
 	"os"
 	"runtime"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/sluice-go/sluice/lab/internal/proc"
 	"github.com/sluice-go/sluice/lab/internal/rawio"
 )
 
@@ -141,15 +140,10 @@ func (t *epoll) wait(_ context.Context, longest time.Duration, serve func(int, r
 
 func (t *epoll) wake() { unix.Write(t.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 
-// used is that of the thread: see proc(5), /proc/PID/schedstat. What it was ready without a
-// processor is left out where the kernel does not report it.
+// used is that of the thread. What it was ready without a processor is left out where the kernel does not report it.
 func (t *epoll) used() int64 {
 	var used unix.Timespec
 	unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &used) // it is there on every Linux
-	text, _ := os.ReadFile("/proc/thread-self/schedstat")
-	waited := int64(0)
-	if fields := bytes.Fields(text); len(fields) > 1 {
-		waited, _ = strconv.ParseInt(string(fields[1]), 10, 64)
-	}
-	return used.Nano() + waited
+	waited, _ := proc.Waited("/proc/thread-self")
+	return used.Nano() + int64(waited)
 }

@@ -119,21 +119,24 @@ func (r *Reading) add(pid int) error {
 		return nil
 	}
 	for _, thread := range threads {
-		// Nanoseconds on a processor, nanoseconds waiting for one, and how often it got one.
-		text, err := os.ReadFile(dir + "/task/" + thread.Name() + "/schedstat")
-		fields := strings.Fields(string(text))
-		if err != nil || len(fields) < 2 {
-			continue // it has ended, or the kernel does not count
-		}
-		tid, err1 := strconv.Atoi(thread.Name())
-		waited, err2 := strconv.ParseInt(fields[1], 10, 64)
-		if err1 != nil || err2 != nil {
+		tid, err := strconv.Atoi(thread.Name())
+		waited, known := Waited(dir + "/task/" + thread.Name())
+		if err != nil || !known {
 			continue
 		}
 		if r.queued == nil {
 			r.queued = map[int]time.Duration{}
 		}
-		r.queued[tid] = time.Duration(waited)
+		r.queued[tid] = waited
 	}
 	return nil
+}
+
+// Waited is how long a thread, by its directory in /proc, was ready and had no processor; not known when it has
+// ended, or the kernel does not count.
+func Waited(thread string) (waited time.Duration, known bool) {
+	text, _ := os.ReadFile(thread + "/schedstat")
+	var worked int64
+	_, err := fmt.Sscan(string(text), &worked, (*int64)(&waited))
+	return waited, err == nil
 }

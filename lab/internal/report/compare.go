@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	moremath "github.com/aclements/go-moremath/stats"
+
 	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/machine"
@@ -277,13 +279,8 @@ func blocks(values []float64) []float64 {
 		return values
 	}
 	var list []float64
-	for len(values) > 0 {
-		n := min(every, len(values))
-		sum := 0.0
-		for _, v := range values[:n] {
-			sum += v / float64(n)
-		}
-		list, values = append(list, sum), values[n:]
+	for part := range slices.Chunk(values, every) {
+		list = append(list, moremath.Mean(part))
 	}
 	return list
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"weak"
 
@@ -29,15 +30,11 @@ type way struct {
 func pick(ways []way, names ...string) []way {
 	var out []way
 	for _, name := range names {
-		found := false
-		for _, w := range ways {
-			if w.name == name {
-				out, found = append(out, w), true
-			}
-		}
-		if !found {
+		at := slices.IndexFunc(ways, func(w way) bool { return w.name == name })
+		if at < 0 {
 			panic("scenarios: there is no way " + name)
 		}
+		out = append(out, ways[at])
 	}
 	return out
 }

@@ -196,11 +196,7 @@ func (c *conn) waitRoom() int {
 
 // append gives records, transferred, to the store.
 func (c *conn) append(records []Record) {
-	var bytes int64
-	for i := range records {
-		bytes += int64(records[i].Len())
-	}
-	a := &answer{n: len(records), bytes: bytes, ready: make(chan struct{})}
+	a := &answer{n: len(records), bytes: Payload(records), ready: make(chan struct{})}
 	c.mu.Lock()
 	c.inFlight += a.n
 	c.mu.Unlock()

@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -43,13 +44,20 @@ func (b *batch) group(from int) (calls []call, records int) {
 	return b.calls[from:to], records
 }
 
-func release(records []Record) (bytes int64) {
+// Payload is how many bytes records have.
+func Payload(records []Record) (bytes int64) {
 	for i := range records {
 		bytes += int64(records[i].Len())
+	}
+	return bytes
+}
+
+// Release releases records.
+func Release(records []Record) {
+	for i := range records {
 		records[i].Release()
 	}
 	clear(records)
-	return bytes
 }
 
 type queue struct {
@@ -79,10 +87,7 @@ func (q *queue) put(records []Record, done func(uint64, error)) (first uint64, e
 	if len(records) == 0 {
 		panic("sink: Append of no records")
 	}
-	var bytes int64
-	for i := range records {
-		bytes += int64(records[i].Len())
-	}
+	bytes := Payload(records)
 	q.mu.Lock()
 	for q.failed == nil && !q.closed && q.held > 0 && q.held+bytes > q.limit {
 		q.room.Wait()
@@ -93,7 +98,7 @@ func (q *queue) put(records []Record, done func(uint64, error)) (first uint64, e
 			err = ErrClosed
 		}
 		q.mu.Unlock()
-		release(append([]Record(nil), records...))
+		Release(slices.Clone(records))
 		return 0, err
 	}
 	q.waiting.records = append(q.waiting.records, records...)
@@ -133,7 +138,8 @@ func (q *queue) take(b *batch, n int, most time.Duration) bool {
 }
 
 func (q *queue) release(records []Record) {
-	bytes := release(records)
+	bytes := Payload(records)
+	Release(records)
 	q.mu.Lock()
 	q.held -= bytes
 	q.mu.Unlock()

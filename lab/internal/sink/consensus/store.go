@@ -113,14 +113,8 @@ func (s *Store) openNodes() error {
 // that matches ErrNotLeader, ErrInDoubt, ErrClosed, ErrFailed or ErrTooLong. It waits
 // while 64 MiB are waiting.
 func (s *Store) Append(records []sink.Record, done func(first uint64, err error)) {
-	bytes := 0
-	for i := range records {
-		bytes += records[i].Len()
-	}
-	if bytes > MaxBatch || len(records) > batchRecords {
-		for i := range records {
-			records[i].Release()
-		}
+	if bytes := sink.Payload(records); bytes > MaxBatch || len(records) > batchRecords {
+		sink.Release(records)
 		done(0, fmt.Errorf("%w: %d records of %d bytes, %d of %d are the limit", ErrTooLong, len(records), bytes, batchRecords, MaxBatch))
 		return
 	}
