@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -237,6 +238,16 @@ func TestWHIPToAll(t *testing.T) {
 	gotSound := sumsOf(t, played, false)
 	within(t, "FLV, sound", gotSound, sound)
 	s.log.line(t, "viewer ended", "protocol=whep", "over")
+}
+
+// ffmpeg offers to wait for the handshake (a=setup:passive), which RFC 9725 does not have: the server begins it then.
+func TestWHIPOfAClientThatWaitsForTheHandshake(t *testing.T) {
+	t.Parallel()
+	s := rtcServe(t, nil)
+	x := s.rtcPublish(t, "/live/s/whip", rtcOptions{change: func(offer string) string { return strings.ReplaceAll(offer, "a=setup:actpass", "a=setup:passive") }})
+	if answer := x.pc.RemoteDescription().SDP; !strings.Contains(answer, "a=setup:active\r\n") || strings.Contains(answer, "a=setup:passive") {
+		t.Errorf("the answer is\n%s", answer)
+	}
 }
 
 // Of a publisher that sends pictures twice, as a client does that sends all layers of

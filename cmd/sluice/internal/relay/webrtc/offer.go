@@ -33,6 +33,7 @@ const (
 type offer struct {
 	text    string // for the library: without candidates
 	alone   bool   // one medium, without a group
+	waits   bool   // the client waits for the handshake: ffmpeg does, though RFC 9725 has it begin
 	media   []medium
 	refused []refused
 }
@@ -83,9 +84,7 @@ func parseOffer(p []byte) (*offer, error) {
 			if value == "" {
 				return nil, fmt.Errorf("%w: a medium without %s", ErrOffer, name)
 			}
-			if name == "setup" && value == "passive" { // RFC 9725, section 4.4.4
-				return nil, fmt.Errorf("%w: a=setup:passive; the server waits for the client's handshake, which offers actpass or active", ErrOffer)
-			}
+			o.waits = o.waits || name == "setup" && value == "passive"
 		}
 		one := medium{video: m.MediaName.Media == "video"}
 		if n := len(m.MediaName.Formats); n == 0 || n > maxFormats {

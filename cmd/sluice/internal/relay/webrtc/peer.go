@@ -33,7 +33,7 @@ var (
 // newPeer makes a session with the formats that were chosen. The caller sets connected
 // and ended, and then calls answer. An error matches session.ErrFull or ErrOffer, or is this
 // machine's.
-func (s *Server) newPeer(info session.Info, chosen []offered, publishes bool) (*peer, error) {
+func (s *Server) newPeer(info session.Info, o *offer, chosen []offered, publishes bool) (*peer, error) {
 	place, err := s.pending.enter(info.IP(), s.Config())
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (s *Server) newPeer(info session.Info, chosen []offered, publishes bool) (*
 		silence: time.NewTimer(time.Hour),
 	}
 	p.waits = newHandshake(func() bool { return s.RoomToWatch() != nil })
-	if p.pc, err = s.connection(chosen, publishes, &buffers{media: publishes, end: p.end, left: p.waits.leave, all: &s.waiting}, p.waits); err != nil {
+	if p.pc, err = s.connection(o, chosen, publishes, &buffers{media: publishes, end: p.end, left: p.waits.leave, all: &s.waiting}, p.waits); err != nil {
 		place()
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func random() string {
 
 // connection makes a connection that knows the chosen formats and no other. What comes waits
 // in received, and before that as h has it.
-func (s *Server) connection(chosen []offered, publishes bool, received *buffers, h *handshake) (*pion.PeerConnection, error) {
+func (s *Server) connection(o *offer, chosen []offered, publishes bool, received *buffers, h *handshake) (*pion.PeerConnection, error) {
 	media, chain := &pion.MediaEngine{}, &interceptor.Registry{}
 	for _, f := range chosen {
 		kind := pion.RTPCodecTypeAudio
@@ -99,6 +99,11 @@ func (s *Server) connection(chosen []offered, publishes bool, received *buffers,
 		}
 	}
 	settings := s.settings
+	if o.waits {
+		if err := settings.SetAnsweringDTLSRole(pion.DTLSRoleClient); err != nil {
+			return nil, err
+		}
+	}
 	settings.SetRemoteIPFilter(limitAddresses())
 	settings.BufferFactory = received.buffer
 	settings.SetICEUDPMux(handshakeUDP{s.ports.udp, h, s.ports.queued, s.ports.loopback()})

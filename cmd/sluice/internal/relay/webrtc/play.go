@@ -99,7 +99,7 @@ func (v *viewing) start(ctx context.Context, s *Server, info session.Info, o *of
 	if err := s.Room(); err != nil {
 		return Answer{}, err
 	}
-	if v.peer, err = s.newPeer(info, slices.Concat(chosen, o.idle(chosen)), false); err != nil {
+	if v.peer, err = s.newPeer(info, o, slices.Concat(chosen, o.idle(chosen)), false); err != nil {
 		return Answer{}, err
 	}
 	v.feed, err = s.feeds.Open(v.stream, sent, rtpfeed.Options{Protocol: session.WHEP, Packet: maxPacket, Kept: keptPackets, InOrder: true, Absent: o.lacks(tracks.Absent), Carries: carries})

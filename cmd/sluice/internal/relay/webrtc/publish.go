@@ -47,7 +47,7 @@ func (s *Server) Publish(ctx context.Context, info session.Info, text []byte) (A
 		return Answer{}, fmt.Errorf("%w: %w", ErrNoCodec, err)
 	}
 	x.intake.Repair(repairTime)
-	if x.peer, err = s.newPeer(info, x.chosen, true); err != nil {
+	if x.peer, err = s.newPeer(info, o, x.chosen, true); err != nil {
 		x.intake.Close()
 		x.claim.Release()
 		return Answer{}, err
