@@ -82,6 +82,8 @@ export class Engine {
       if (!what || !MediaSource.isTypeSupported(what.mime)) return this.#fail("MediaError", "CodecUnsupported", { msg: what?.mime ?? s.codec });
       this.#first ||= performance.now();
       if (!track) track = this.#tracks[s.kind] = { samples: [], ready: [], number: 0, last: 40 };
+      // Those before belong to what was before, and without the last one there is a gap, at which browsers stand still.
+      if (track.samples.length) track.ready.push(fragment(++track.number, track.samples.splice(0)));
       if (track.buffer && track.mime !== what.mime) track.buffer.changeType?.(what.mime);
       track.mime = what.mime;
       track.ready.push(what.init);

@@ -38,6 +38,7 @@ let question = 0; // the latest of where to connect: answers to others are old
 let away = false; // the server could not be reached: every second try asks another of its cluster
 let other = ""; // that was asked at the latest try; "": its own
 let moved = { time: 0, at: 0 }; // how far the video was when it last moved
+let passed = 0; // where the latest gap that was passed over has ended, of the video
 let pausedAt = 0;
 let upToDate = false; // since the connection was made
 let own = false; // mpegts.js could not play it
@@ -121,6 +122,7 @@ function another() {
 // open connects to an address. Nothing is connected.
 function open(url) {
   moved = { time: 0, at: performance.now() };
+  passed = 0;
   pausedAt = 0;
   upToDate = Boolean(past.from()); // what was recorded is seen from its beginning
 
@@ -283,6 +285,18 @@ function elsewhere() {
   return other;
 }
 
+// pass moves over a gap in what FLV brought, once: mpegts.js leaves one where the parameters of the picture change, a frame
+// long, at which browsers show no more pictures, and after some seconds play no more sound.
+function pass() {
+  const { buffered, currentTime } = video;
+  for (let i = 1; ["flv", "ws"].includes(way) && i < buffered.length; i++) {
+    const to = buffered.start(i);
+    if (to <= passed || currentTime < buffered.end(i - 1) - 0.1 || to > currentTime + 0.5) continue;
+    passed = to;
+    video.currentTime = Math.max(currentTime, to) + 0.01;
+  }
+}
+
 // tick follows the video a few times a second.
 function tick() {
   const now = performance.now();
@@ -298,6 +312,7 @@ function tick() {
     return;
   }
   pausedAt = 0;
+  pass();
   const time = engine.progress ?? video.currentTime;
   if (time !== moved.time) {
     moved = { time, at: now };

@@ -1,0 +1,107 @@
+//go:build linux
+
+package realtest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// sized has ffmpeg make a clip of a codec whose picture has a size.
+func sized(t *testing.T, size string, flags ...string) (tags []tag) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "clip.flv")
+	args := []string{"-loglevel", "error", "-f", "lavfi", "-i", "testsrc=size=" + size + ":rate=25", "-f", "lavfi", "-i", "sine=sample_rate=48000", "-t", "2", "-pix_fmt", "yuv420p"}
+	if p := ffmpeg(t, append(append(args, flags...), file)...); p.wait(t, lengthened(60*time.Second)) != 0 {
+		t.Fatal(p.stderr.tail(5))
+	}
+	flv, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for src := newFLV(bytes.NewReader(flv)); ; {
+		g, err := src.next()
+		if err != nil {
+			return tags
+		}
+		if g.Type != tagScript {
+			tags = append(tags, g)
+		}
+	}
+}
+
+// When the size of the picture changes the next pictures are shown: mpegts.js leaves a gap there, at which the browser
+// would stand still after it has played sound alone for three seconds.
+func TestPageWhenThePictureChanges(t *testing.T) {
+	t.Parallel()
+	s := serve(t, options{env: []string{"SLUICE_API_TOKEN="}})
+	flags := []string{"-c:v", "libx264", "-preset", "ultrafast", "-g", "25", "-c:a", "aac"}
+	small, large := sized(t, "320x180", flags...), sized(t, "640x360", flags...)
+	to := publishHTTP(t, "POST", "http://"+s.HTTP+"/live/s.flv")
+	var changed atomic.Bool
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		began := time.Now()
+		for at, was := uint32(0), false; ; at += 2040 {
+			tags, now := small, changed.Load()
+			if now {
+				tags = large
+			}
+			if now != was {
+				at += 400 // an encoder takes a moment
+				was = now
+			}
+			for _, g := range tags {
+				g.Time += at
+				select {
+				case <-stop:
+					return
+				case <-time.After(time.Until(began.Add(time.Duration(g.Time) * time.Millisecond))):
+				}
+				if to.send(g) != nil {
+					return
+				}
+			}
+		}
+	}()
+	s.awaitLive(t, "live/s")
+	ctx, _, _ := browse(t)
+	openPage(t, ctx, s, "flv")
+	pageMoves(t, ctx)
+	evaluate[bool](t, ctx, `(() => {
+		const video = document.getElementById("video");
+		window.longest = 0;
+		window.pictures = {};
+		let latest = 0;
+		const shown = (_, { mediaTime, width }) => {
+			if (latest) longest = Math.max(longest, mediaTime - latest);
+			latest = mediaTime;
+			pictures[width] = (pictures[width] ?? 0) + 1;
+			video.requestVideoFrameCallback(shown);
+		};
+		video.requestVideoFrameCallback(shown);
+		return true;
+	})()`)
+	// A machine that is busy may leave pictures out, but not each time.
+	gap := 0.0
+	for _, width := range []int{640, 320, 640, 320, 640} {
+		changed.Store(width == 640)
+		evaluate[float64](t, ctx, "pictures = {}, longest = 0")
+		eventually(t, lengthened(30*time.Second), func() string {
+			if n := evaluate[int](t, ctx, fmt.Sprintf("pictures[%d] ?? 0", width)); n < 10 {
+				return fmt.Sprintf("%d pictures of the other size were shown: %s", n, said(t, ctx))
+			}
+			return ""
+		})
+		if gap = evaluate[float64](t, ctx, "longest"); gap < 1.2 && width == 640 {
+			return
+		}
+	}
+	t.Errorf("no picture was shown for %.1f s of the stream", gap)
+}
