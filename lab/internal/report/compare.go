@@ -12,6 +12,7 @@ import (
 	moremath "github.com/aclements/go-moremath/stats"
 
 	"github.com/sluice-go/sluice/lab/internal/document"
+	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/stats"
@@ -93,8 +94,9 @@ type Change struct {
 
 	was            float64 // Crowded of the earlier run
 	earlier, later []float64
-	whole          bool // Old and New are of the whole runs, and have to differ too
-	window         bool // of one window, outlier says whether it counts
+	rounds         []float64 // later, as if a round had as many operations as an earlier one
+	whole          bool      // Old and New are of the whole runs, and have to differ too
+	window         bool      // of one window, outlier says whether it counts
 	outlier        bool
 	failed         bool // the later result has none
 }
@@ -219,6 +221,9 @@ func (c *Comparison) pair(earlier, later []Group) {
 }
 
 func (c *Comparison) samples(was, is *Group) {
+	seldom := slices.ContainsFunc(is.Samples, func(s Sample) bool {
+		return s.Unit == lab.AllocsPerOp && len(s.Values) > 0 && stats.Median(s.Values) < 1
+	})
 	for _, a := range was.Samples {
 		for _, b := range is.Samples {
 			if a.Figure != b.Figure || a.Unit != b.Unit || b.Role == Raw || len(a.Values) == 0 || len(b.Values) == 0 {
@@ -228,7 +233,11 @@ func (c *Comparison) samples(was, is *Group) {
 				continue // a difference, of which there is no ratio
 			}
 			ch := Change{Item: is.Item, Sample: b, Judged: b.Role == Judged, was: a.Crowded, earlier: blocks(resolved(a)), later: blocks(resolved(b))}
-			ch.Old, ch.New = stats.Median(ch.earlier), stats.Median(ch.later)
+			if ch.Old, ch.New = stats.Median(ch.earlier), stats.Median(ch.later); b.Family == Counted && seldom {
+				for _, v := range b.Values {
+					ch.rounds = append(ch.rounds, v*float64(is.N)/float64(was.N))
+				}
+			}
 			if ch.whole = a.Whole > 0 && b.Whole > 0; ch.whole {
 				ch.Old, ch.New = a.Whole, b.Whole
 			}
@@ -330,7 +339,8 @@ func (c *Comparison) judge() {
 		default:
 			r := stats.CompareRuns(ch.earlier, ch.later, max(least, ch.Family.scatter(logs[ch.Family])), n)
 			verdict = r.Verdict
-			if ch.whole && single(ch.Old, ch.New, least) != verdict {
+			// A pool that is filled once a round allocates the less for an operation the more there are.
+			if ch.whole && single(ch.Old, ch.New, least) != verdict || ch.rounds != nil && stats.CompareRuns(ch.earlier, ch.rounds, least, n).Verdict != verdict {
 				verdict = stats.Same
 			}
 			if r.Hi < math.MaxFloat64 && r.Median < math.MaxFloat64 {

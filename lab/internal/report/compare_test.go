@@ -100,6 +100,35 @@ func TestAllocationsAreComparedAsTheyAre(t *testing.T) {
 	}
 }
 
+// What is allocated once a round is no more because a round has fewer operations, as on a busy machine; what each
+// operation allocates is.
+func TestAllocationsOfARoundAreNotThoseOfAnOperation(t *testing.T) {
+	with := func(ops int, each, round float64) *Result {
+		f := fixture()
+		f.Scenarios[0].Ops = ops
+		for _, call := range f.Scenarios[0].Variants[2].Calls {
+			call.Figures["allocs/op"] = each + round/float64(ops)
+		}
+		return opened(t, "r", f)
+	}
+	for _, c := range []struct {
+		earlier, later *Result
+		want           Verdict
+	}{
+		{with(1000, 0, 200), with(400, 0, 200), Same},
+		{with(400, 0, 200), with(1000, 0, 200), Same},
+		{with(1000, 1, 0), with(400, 1, 0), Same},
+		{with(1000, 1, 0), with(1000, 2, 0), Worse},
+		{with(1000, 1, 0), with(700, 3, 0), Worse},
+		{with(1000, 1, 0), with(500, 2, 0), Worse},
+		{with(1000, 0, 200), with(1000, 0, 600), Worse},
+	} {
+		if ch := change(t, mustCompare(t, c.earlier, c.later, Options{}), "framing/good next", "allocs/frame"); ch.Verdict != c.want {
+			t.Errorf("%v to %v is %s, want %s", ch.Old, ch.New, ch.Verdict, c.want)
+		}
+	}
+}
+
 func TestAScenarioThatFailsNowIsARegression(t *testing.T) {
 	f := fixture()
 	f.Scenarios[0].State, f.Scenarios[0].Reason, f.Scenarios[0].Rounds = measure.Failed, "it broke", 0
