@@ -25,6 +25,13 @@ type header struct {
 // on top is passed on like a frame, and those who join later lack it.
 const maxHeaders = 64
 
+// Headers are in no ring, and nothing trims them: what those of one stream take is bounded, metadata by half of
+// it, so that sequence headers have room. One that is longer is passed on like a frame, too.
+const (
+	maxHeaderBytes = 2 * minShare
+	maxMetaBytes   = maxHeaderBytes / 2
+)
+
 // headerKinds are the bits that distinguish the headers of one track.
 const headerKinds = isVideo | isAudio | isMeta | isDetail
 
@@ -62,6 +69,11 @@ func (h *headers) with(k kind, t track, p []byte) *headers {
 		return h
 	case !found && len(h.list) >= maxHeaders:
 		return h
+	case !h.hasRoom(one, len(p)):
+		if !found {
+			return h
+		}
+		return &headers{list: slices.Delete(slices.Clone(h.list), i, i+1)} // it holds no more
 	}
 	one.body = bytes.Clone(p)
 	next := &headers{list: make([]header, 0, len(h.list)+1)}
@@ -72,6 +84,19 @@ func (h *headers) with(k kind, t track, p []byte) *headers {
 	}
 	next.list = append(next.list, h.list[i:]...)
 	return next
+}
+
+// hasRoom reports whether one may have n bytes beside the others.
+func (h *headers) hasRoom(one header, n int) bool {
+	if one.kind&isMeta != 0 && n > maxMetaBytes {
+		return false
+	}
+	for _, o := range h.list {
+		if one.compare(o) != 0 {
+			n += len(o.body)
+		}
+	}
+	return n <= maxHeaderBytes
 }
 
 // without returns the set without the headers of a track's sound that are of another codec
