@@ -75,8 +75,12 @@ func (s *segmenter) putAudio(t *track, u *au.Unit, at int64) bool {
 		}
 	} else if late := at - s.sound.lead - s.part; late > s.cut+quiet && (s.fitted || late > unknown) {
 		// No picture has come for some time.
+		ends := s.part+2*s.cut-s.segment > s.declared()
+		if ends {
+			s.keepLast(s.part + s.cut)
+		}
 		ok = s.endDue()
-		if s.part-s.segment+s.cut > s.declared() {
+		if ends {
 			ok = s.next(s.part) && ok
 		}
 	}
@@ -147,6 +151,15 @@ func (s *segmenter) next(at int64) bool {
 	s.line.open(at, nil, false, s.now())
 	s.segment, s.part = at, at
 	return true
+}
+
+// keepLast gives the last picture a duration up to a time, at which the segment ends with which pictures are taken to be
+// gone: it would be left out, and players of browsers stand still where pictures end before sound.
+func (s *segmenter) keepLast(at int64) {
+	pictures := s.tracks[0]
+	if !pictures.said && pictures.missing+1 >= silentSegments && at > pictures.pendingAt {
+		pictures.settle(at)
+	}
 }
 
 // picturesGone reports whether pictures have been missing for some segments, while sound was there. Sound is

@@ -296,3 +296,26 @@ func FuzzSilence(f *testing.F) {
 		}
 	})
 }
+
+// The last picture before pictures are taken to be gone is there, and lasts until then: browsers go on up to the end of
+// pictures, and some seconds longer.
+func TestTheLastPictureBeforeSoundAlone(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	for _, low := range []bool{true, false} {
+		x := newLine(t, video, audio, func(l *limits) { l.segments, l.low = 50, low })
+		for _, u := range made(0, 20_000, 40, 25, video, audio) {
+			if !u.Video || u.Time < 5_200 || u.Time >= 15_000 {
+				x.put(u)
+			}
+		}
+		if !x.cutter.finish() {
+			t.Fatal("no memory")
+		}
+		x.look()
+		if len(x.seen[0]) != len(x.sent[0]) {
+			t.Errorf("low %v: %d pictures of %d", low, len(x.seen[0]), len(x.sent[0]))
+		}
+		x.breaks(2) // to sound alone, and back
+	}
+}
