@@ -28,7 +28,7 @@ type coded struct {
 func encodedVideo(t *testing.T, encoder, fourcc string, config []byte, flags ...string) coded {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "v.ivf")
-	args := append([]string{"-loglevel", "error", "-f", "lavfi", "-i", "testsrc=size=320x180:rate=25", "-t", "8", "-pix_fmt", "yuv420p", "-c:v", encoder, "-g", "25"}, flags...)
+	args := append([]string{"-loglevel", "error", "-f", "lavfi", "-i", "testsrc=size=320x180:rate=25", "-t", "2", "-pix_fmt", "yuv420p", "-c:v", encoder, "-g", "25"}, flags...)
 	if p := ffmpeg(t, append(args, file)...); p.wait(t, lengthened(60*time.Second)) != 0 {
 		t.Fatal(p.stderr.tail(5))
 	}
@@ -49,7 +49,7 @@ func encodedVideo(t *testing.T, encoder, fourcc string, config []byte, flags ...
 func encodedFLAC(t *testing.T) coded {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "a.flac")
-	if p := ffmpeg(t, "-loglevel", "error", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000", "-ac", "2", "-t", "8", "-c:a", "flac", "-frame_size", "4800", file); p.wait(t, lengthened(20*time.Second)) != 0 {
+	if p := ffmpeg(t, "-loglevel", "error", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000", "-ac", "2", "-t", "2", "-c:a", "flac", "-frame_size", "4800", file); p.wait(t, lengthened(20*time.Second)) != 0 {
 		t.Fatal(p.stderr.tail(5))
 	}
 	flac, err := os.ReadFile(file)
@@ -74,7 +74,7 @@ func encodedFLAC(t *testing.T) coded {
 // silentOpus is Opus without a sound: the packet is the one for 20 ms of silence.
 func silentOpus() coded {
 	c := coded{fourcc: "Opus", config: []byte("OpusHead\x01\x02\x38\x01\x80\xbb\x00\x00\x00\x00\x00"), every: 20}
-	for range 400 {
+	for range 100 {
 		c.frames = append(c.frames, []byte{0xfc, 0xff, 0xfe})
 	}
 	return c
