@@ -9,10 +9,11 @@ import (
 
 // A meter reads what generator and target use of the machine, each second of the time measured.
 type meter struct {
-	pids  []int // 0 for the generator, then the target's
-	mu    sync.Mutex
-	read  []readings // at the start of it, then each second, and at its end
-	timer *time.Timer
+	pids    []int // 0 for the generator, then the target's
+	mu      sync.Mutex
+	read    []readings // at the start of it, then each second, and at its end
+	timer   *time.Timer
+	stopped bool
 
 	seen    uint64
 	silence *readings     // when it was noticed that nothing is answered; nil while something is
@@ -27,9 +28,14 @@ type readings struct {
 }
 
 func (m *meter) begin(s *session) {
+	m.mu.Lock() // the function may run at once, and uses the timer
+	defer m.mu.Unlock()
 	m.timer = time.AfterFunc(time.Duration(s.start-s.now()), func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
+		if m.stopped {
+			return
+		}
 		m.listen(s.seen().requests)
 		now := s.now()
 		if due := s.start + int64(len(m.read))*int64(seriesTime); now >= min(due, s.end) {
@@ -79,9 +85,10 @@ func (m *meter) now() *readings {
 }
 
 func (m *meter) stop(r *Result) {
-	m.timer.Stop()
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.timer.Stop()
+	m.stopped = true
 	m.listen(m.seen + 1) // the end of a silence up to here
 	r.GapCrowded = m.crowded
 	if last := m.now(); last != nil && (len(m.read) == 1 || m.read != nil && r.Interrupted) {
