@@ -100,6 +100,8 @@ func (b *InBand) add(set []byte) bool {
 	t, id := NALType(b.Codec, set), setID(b.Codec, set)
 	i := slices.IndexFunc(b.sets, func(o []byte) bool { return NALType(b.Codec, o) == t && setID(b.Codec, o) == id })
 	switch {
+	case !b.hasRoom(i, len(set)):
+		return false
 	case i < 0 && len(b.sets) < maxSets:
 		b.sets = append(b.sets, bytes.Clone(set))
 	case i < 0, bytes.Equal(b.sets[i], set):
@@ -108,6 +110,16 @@ func (b *InBand) add(set []byte) bool {
 		b.sets[i] = bytes.Clone(set)
 	}
 	return true
+}
+
+// hasRoom reports whether there may be n bytes in place of the set i, or beside all when that is negative.
+func (b *InBand) hasRoom(i, n int) bool {
+	for j, s := range b.sets {
+		if j != i {
+			n += len(s)
+		}
+	}
+	return n <= maxRecord/2
 }
 
 // setID returns the id of a picture parameter set, and of a sequence parameter set of H.264. It is 0 for other

@@ -18,6 +18,10 @@ const (
 	// maxHeaders bounds the sequence headers that are kept for the next file,
 	// one for each track.
 	maxHeaders = 16
+	// maxHeaderBytes and maxMetadata bound what those and the metadata take: they are copies that count for
+	// no limit.
+	maxHeaderBytes = 512 << 10
+	maxMetadata    = maxHeaderBytes / 2
 )
 
 // take is the recording of one stream.
@@ -82,14 +86,17 @@ func (t *take) tag(h flv.TagHeader, body []byte) error {
 	switch h.Type {
 	case flv.TagScript:
 		if isMetadata(body) {
-			if t.out == nil {
-				t.metadata = append(t.metadata[:0], body...)
-				return nil
-			}
-			if bytes.Equal(t.metadata, body) {
+			if t.out != nil && bytes.Equal(t.metadata, body) {
 				return nil // the source repeats it after a gap
 			}
-			t.metadata = append(t.metadata[:0], body...)
+			if len(body) <= maxMetadata {
+				t.metadata = append(t.metadata[:0], body...)
+			} else {
+				t.metadata = nil
+			}
+			if t.out == nil {
+				return nil
+			}
 		}
 	case flv.TagVideo:
 		t.opening.video = true
@@ -250,6 +257,9 @@ func (t *take) header(h flv.TagHeader, track uint8, body []byte) error {
 		if bytes.Equal(old.body, body) {
 			return nil
 		}
+		if t.headerBytes()-len(old.body)+len(body) > maxHeaderBytes {
+			return errHeaderBytes
+		}
 		old.body = bytes.Clone(body)
 		if t.late && h.Type == flv.TagVideo {
 			return nil // the file does not have the old one
@@ -263,11 +273,25 @@ func (t *take) header(h flv.TagHeader, track uint8, body []byte) error {
 	if len(t.headers) == maxHeaders {
 		return fmt.Errorf("sequence headers of more than %d tracks", maxHeaders)
 	}
+	if t.headerBytes()+len(body) > maxHeaderBytes {
+		return errHeaderBytes
+	}
 	t.headers = append(t.headers, header{kind: h.Type, track: track, body: bytes.Clone(body)})
 	if t.out == nil || t.late && h.Type == flv.TagVideo || t.changed != "" && h.Type == flv.TagAudio {
 		return nil
 	}
 	return t.out.tag(h, body) // a new one: for example audio began later than video
+}
+
+// errHeaderBytes ends a recording that has kept what it may.
+var errHeaderBytes = fmt.Errorf("sequence headers of more than %d bytes", maxHeaderBytes)
+
+// headerBytes returns what the sequence headers take that are kept.
+func (t *take) headerBytes() (n int) {
+	for _, h := range t.headers {
+		n += len(h.body)
+	}
+	return n
 }
 
 // begin begins a file whose first frame has this time.
