@@ -31,7 +31,11 @@ func TestBytesThatComeAfterClose(t *testing.T) {
 			Started: func(w *aio.Watcher, _ net.Listener) error { watchers <- w; return nil },
 		})
 		client := s.dial()
-		c, closing := <-opened, make(chan struct{})
+		c, reads, closing := <-opened, make(chan struct{}), make(chan struct{})
+		if err := c.Do(func() { close(reads) }); err != nil {
+			t.Fatal(err)
+		}
+		<-reads // Open has returned: with a write that waits the connection would not be read before that is sent
 		if _, err := c.Write(make([]byte, size)); err != nil {
 			t.Fatal(err)
 		}

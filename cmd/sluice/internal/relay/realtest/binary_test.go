@@ -94,15 +94,16 @@ func eventually(t testing.TB, limit time.Duration, f func() string) {
 	t.Helper()
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
+	pause := 20 * time.Millisecond
 	for {
 		complaint := f()
 		if complaint == "" {
 			return
 		}
+		// To ask a browser or a server may cost more than what is waited for.
+		pause = min(pause*5/4, 150*time.Millisecond)
 		select {
-		case <-tick.C:
+		case <-time.After(pause):
 		case <-deadline.C:
 			t.Fatalf("after %v still: %s", limit, complaint)
 		}
