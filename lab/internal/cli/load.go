@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -172,10 +173,7 @@ func (f *loadFlags) check(args []string) (err error) {
 		return errors.New("--json and --acks name the same file")
 	}
 	// Before the run, not after it.
-	if err := writable("acks", p.AckFile); err != nil {
-		return err
-	}
-	return writable("json", f.json)
+	return cmp.Or(writable("acks", p.AckFile), writable("json", f.json))
 }
 
 func (f *loadFlags) checkTarget() error {
@@ -229,15 +227,18 @@ func (r *requestFlags) complete(to *wire.Options, changed func(string) bool) (er
 	return nil
 }
 
+// readLimited reads a file, also a pipe or a device, whose size says nothing.
 func readLimited(path string) ([]byte, error) {
-	info, err := os.Stat(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > mostBody {
-		return nil, fmt.Errorf("%s has %d bytes, more than %d", path, info.Size(), mostBody)
+	defer f.Close()
+	p, err := io.ReadAll(io.LimitReader(f, mostBody+1))
+	if len(p) > mostBody {
+		return nil, fmt.Errorf("%s has more than %d bytes", path, mostBody)
 	}
-	return os.ReadFile(path)
+	return p, err
 }
 
 var searchQuantiles = map[string]float64{"P50": 0.5, "P90": 0.9, "P99": 0.99, "P99.9": 0.999}

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -170,6 +171,28 @@ func TestTargetsThatCannotBe(t *testing.T) {
 		p, exit := run(t, append([]string{"load"}, strings.Fields(line)...)...)
 		if exit != ExitUsage || !strings.Contains(p.stderr.String(), says) || strings.Count(p.stderr.String(), "\n") != 1 {
 			t.Errorf("%s: exit code %d, %q does not say %q", line, exit, p.stderr.String(), says)
+		}
+	}
+}
+
+// The size of a pipe or a device says nothing: --request /dev/zero was read until there was no memory.
+func TestARequestFromAPipeIsBounded(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no /dev/fd")
+	}
+	for n, want := range map[int]bool{0: true, 1000: true, mostBody: true, mostBody + 1: false} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			_, _ = w.Write(make([]byte, n)) // what is not read does not matter
+			w.Close()
+		}()
+		p, err := readLimited(fmt.Sprintf("/dev/fd/%d", r.Fd()))
+		r.Close()
+		if (err == nil) != want || want && len(p) != n {
+			t.Errorf("%d bytes: %d, %v", n, len(p), err)
 		}
 	}
 }
