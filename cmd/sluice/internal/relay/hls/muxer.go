@@ -98,9 +98,10 @@ func (m *muxer) run(ctx context.Context) error {
 	}
 }
 
-// tracks finds out the tracks that can be carried.
+// tracks finds out the tracks that can be carried. Sound that is only announced is one of them, with silence until it begins:
+// players that have begun without it do not go on when it comes.
 func (m *muxer) tracks(ctx context.Context) (video, audio *au.Config, err error) {
-	video, audio, err = au.Discover(ctx, m.source, m.wait, nil)
+	video, audio, err = au.Discover(ctx, m.source, m.wait, au.AssumeSound)
 	if err != nil {
 		return nil, nil, err
 	}
