@@ -60,7 +60,7 @@ func TestStarvedConnsHaveTheirTurnAmongOthersThatWait(t *testing.T) {
 // What can never fit is an error, and no wait.
 func TestConnsThatNeedMoreThanTheBudgetAreClosed(t *testing.T) {
 	for _, driver := range driversHere(t) {
-		memory := mem.New(mem.Options{Name: "tiny", Budget: 300, Leak: mem.LeakTrace})
+		memory := mem.New(mem.Options{Name: "tiny", Budget: 100, Leak: mem.LeakTrace})
 		sluicetest.NoLeaks(t, memory)
 		closed := make(closings, 1)
 		h := &aio.ConnHandler[int]{

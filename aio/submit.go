@@ -59,7 +59,7 @@ func (w *Watcher) ReadContext(cancel context.Context, ctx any, conn net.Conn, bu
 // share a block; one that is kept for long is better compacted (mem.Buf.Compact).
 //
 // With an allocator that has a budget the completion may carry mem.ErrBudget:
-// nothing was read then, and the read can be submitted again when memory is
+// what has come stays for the next read, which can be submitted when memory is
 // free. It panics when n is negative.
 func (w *Watcher) ReadBuf(ctx any, conn net.Conn, n int, deadline time.Time) error {
 	if n < 0 {

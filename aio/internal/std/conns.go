@@ -55,6 +55,7 @@ func (d *Driver) settle(c *conn) {
 	}
 	switch {
 	case c.ending == nil && d.life.state != open: // Close closes it
+	case c.ending == nil && len(c.reads.kept) > 0: // for its next read
 	case c.ending != nil || c.last < d.table.over:
 		// It may have been forgotten before, and be known again.
 		if d.table.conns[c.conn] != c {

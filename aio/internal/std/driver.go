@@ -87,7 +87,9 @@ type direction struct {
 
 	// What belongs to the goroutine.
 	traits
-	room     int // what the next read into memory of the watcher takes
+	room     int    // what the next read into memory of the watcher takes
+	wait     []byte // what it waits in, see roomFor
+	kept     []byte // of wait: what has come and no read has got; for settle when no goroutine runs
 	gather   *gather
 	finished []*operation // scratch of account
 }

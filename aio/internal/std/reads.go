@@ -10,14 +10,15 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// Sizes in bytes of the watcher's own memory for a read, of which some is held
-// while the read waits.
+// Sizes in bytes of the memory that a read into the watcher's own waits with. It is the
+// direction's and of no budget: no bytes have come. Like the goroutine that waits it is
+// small.
 const (
 	// leastRoom is what a quiet connection holds.
 	leastRoom = 512
-	// mostHeld is what a connection that may not be interrupted holds at most,
-	// after it has filled that much at once. It is as much as a TLS record has.
-	mostHeld = 16 << 10
+	// mostHeld is what a connection that may not be interrupted holds at most, after it
+	// has filled that much at once.
+	mostHeld = 4 << 10
 )
 
 // idleWait is how long a plain socket may keep a reader waiting who holds more than
@@ -41,6 +42,7 @@ func (dir *direction) read() {
 	case op.ReadLeased, op.ReadCounted:
 		err = dir.readOwn(o)
 	default:
+		dir.takeKept(o, o.Buf)
 		for err == nil && !o.filled() {
 			err = dir.receive(o, o.Buf[o.n:], o.Deadline)
 		}
@@ -94,13 +96,11 @@ func (dir *direction) readOwn(o *operation) error {
 	if o.Kind == op.ReadCounted && o.Size > 0 {
 		limit = o.Size
 	}
-	for {
-		slab, err := dir.take(o, min(dir.room, limit))
+	for len(dir.kept) == 0 {
+		slab, p, err := dir.roomFor(o, limit)
 		if err != nil {
 			return err
 		}
-		p := slab.Bytes()
-		p = p[:min(len(p), limit)]
 		until := o.Deadline
 		idle := time.Time{}
 		if dir.stream && len(p) > leastRoom {
@@ -111,7 +111,9 @@ func (dir *direction) readOwn(o *operation) error {
 		}
 		err = dir.receive(o, p, until)
 		if o.n == 0 {
-			slab.Release()
+			if slab.Valid() {
+				slab.Release()
+			}
 			if until.Equal(idle) && !idle.IsZero() && (err == op.ErrDeadline || isTimeout(err, until)) {
 				dir.room = leastRoom
 				continue
@@ -119,34 +121,93 @@ func (dir *direction) readOwn(o *operation) error {
 			return err
 		}
 		dir.resize(o.n, len(p))
-		if o.Kind == op.ReadLeased {
-			o.slab = slab
+		if slab.Valid() {
+			dir.hand(o, slab) //sluice:moved
 			return nil
 		}
-		o.block = slab.Cut(0, o.n)
-		slab.Release()
-		// The program may keep it for long, and it is alone in its block.
-		o.block.Compact()
-		return nil
+		dir.kept, o.n = p[:o.n], 0
 	}
+	return dir.handKept(o, limit)
 }
 
-// take gets memory for a read of n bytes. A read into retained memory asks the
-// budget, and accepts less.
+// roomFor returns what to wait in for at most limit bytes: memory of the watcher, which a
+// datagram needs at once and a socket of bytes has for a moment, or else the direction's own.
+func (dir *direction) roomFor(o *operation, limit int) (mem.Slab, []byte, error) {
+	size := min(dir.room, limit)
+	if dir.messages || dir.stream && size > leastRoom {
+		slab, err := dir.take(o, size)
+		if err == nil {
+			p := slab.Bytes()
+			return slab, p[:min(len(p), limit)], nil
+		}
+		if dir.messages {
+			return slab, nil, err
+		}
+	}
+	if n := min(dir.room, mostHeld); len(dir.wait) != n {
+		dir.wait = make([]byte, n)
+	}
+	return mem.Slab{}, dir.wait[:min(len(dir.wait), limit)], nil
+}
+
+// take gets memory for n bytes. Only what must not fail, the lease of a datagram, does not
+// ask the budget; retained memory for one may be less.
 func (dir *direction) take(o *operation, n int) (mem.Slab, error) {
 	a := dir.conn.driver.settings.Allocator
-	if o.Kind == op.ReadLeased {
-		return a.Slab(n), nil
-	}
 	if slab := o.Room; slab.Valid() {
 		o.Room = mem.Slab{}
 		return slab, nil
 	}
+	if o.Kind == op.ReadLeased && dir.messages {
+		return a.Slab(n), nil
+	}
 	slab, err := a.TrySlab(n)
-	if err != nil && n > leastRoom {
+	if err != nil && dir.messages && n > leastRoom {
 		slab, err = a.TrySlab(leastRoom)
 	}
 	return slab, err
+}
+
+// hand makes the first bytes of slab, transferred, what o has read.
+func (dir *direction) hand(o *operation, slab mem.Slab) {
+	if o.Kind == op.ReadLeased {
+		o.slab = slab
+		return
+	}
+	o.block = slab.Cut(0, o.n)
+	slab.Release()
+	// The program may keep it for long, and it is alone in its block.
+	o.block.Compact()
+}
+
+// handKept hands at most limit bytes of kept to o, as far as the budget has memory for
+// them. When it has none they stay for the next read.
+func (dir *direction) handKept(o *operation, limit int) error {
+	a := dir.conn.driver.settings.Allocator
+	n := min(len(dir.kept), limit)
+	if o.Kind == op.ReadLeased {
+		slab := a.Slab(n)
+		dir.takeKept(o, slab.Bytes()[:n])
+		dir.hand(o, slab) //sluice:moved
+		return nil
+	}
+	slab, err := dir.take(o, n)
+	if err != nil && n > leastRoom {
+		slab, err = a.TrySlab(leastRoom)
+	}
+	if err != nil {
+		return err
+	}
+	dir.takeKept(o, slab.Bytes()[:min(n, len(slab.Bytes()))])
+	dir.hand(o, slab) //sluice:moved
+	return nil
+}
+
+// takeKept copies to p what came before o and was for no read.
+func (dir *direction) takeKept(o *operation, p []byte) {
+	n := copy(p, dir.kept)
+	dir.kept = dir.kept[n:]
+	o.n += n
 }
 
 // resize learns from a read of n bytes into size.
