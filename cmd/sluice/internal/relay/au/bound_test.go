@@ -34,7 +34,7 @@ func TestWhatAConfigurationTakesIsBounded(t *testing.T) {
 		t.Fatal("no configuration")
 	}
 	for id := range 16 {
-		for _, n := range []int{1 << 20, 60 << 10, 1 << 20} {
+		for _, n := range []int{1 << 20, 10 << 10, 1 << 20} {
 			b.Learn([][]byte{set(8, id, n)})
 			if n := held(b); n > maxRecord || len(b.Config().Record) > maxRecord {
 				t.Fatalf("parameter sets of %d bytes", n)

@@ -15,9 +15,9 @@ import (
 // (H.264, section 7.4.1.2.1, has 32 and 256 ids; encoders use one to three).
 const maxSets = 64
 
-// maxRecord bounds what is kept of a track's configuration, in bytes: copies that count for no limit, and each
-// output of a stream has its own. A stream's live headers have as much.
-const maxRecord = 512 << 10
+// maxRecord bounds what is kept of a track's configuration, in bytes: copies that count for no limit, of which
+// each output of a stream has its own, and HLS one for each segment. Those of encoders have some hundred.
+const maxRecord = 64 << 10
 
 // ParseConfig reads the body of a sequence header, borrowed until it returns: what is
 // kept of it is copied. An error matches ErrSyntax or is one of package flv.
