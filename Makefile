@@ -17,8 +17,6 @@ LIBRARY = $(filter-out $(ONCE),$(shell go list ./...))
 # The rest of all modules. Without GORACE each process that tests start takes a
 # second to end.
 PARTS = $(filter-out $(WHOLE) $(ONCE),$(shell go list $(PACKAGES)))
-# What looks at other programs, for longer and in the end in vain where others have the processors: it runs by itself.
-LOOKS = $(filter %/diagnose/realtest,$(WHOLE))
 # What takes minutes with the checks.
 SLOW = ./aio . ./live
 # What make check leaves out: they start programs, browsers and clusters.
@@ -46,7 +44,7 @@ help:
 # -count=1 throughout: some tests read files of the repository or talk to the
 # machine, and an old success of theirs says nothing. Many tests wait, so more packages run
 # at a time than there are processors: one more under the race detector, which is busy, and four
-# more in the plain pass, where the relay and real peers wait for minutes.
+# more in the plain pass, where the relay, real peers and the looks at other programs wait for minutes.
 # Those that take minutes come first, so that the others fill the time; what takes three minutes may
 # take more than ten on a machine that does something else, too. lint has vetted what is built here, and
 # no test reads the debugging information of its own binary, which takes a quarter of the time to link.
@@ -68,8 +66,7 @@ test:
 	@scripts/lint.sh
 	@scripts/cross.sh
 	@GORACE=atexit_sleep_ms=0 $(call TEST,$(SLOW) $(PARTS),1) -race -tags invariants -vet=off
-	@$(call TEST,$(filter-out $(LOOKS),$(filter %/realtest %/relay,$(WHOLE)) $(WHOLE) $(ONCE) $(LIBRARY)),4) -vet=off -short
-	@$(call TEST,$(LOOKS),0) -vet=off -short
+	@$(call TEST,$(filter %/realtest %/relay,$(WHOLE)) $(WHOLE) $(ONCE) $(LIBRARY),4) -vet=off -short
 
 check:
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"

@@ -60,7 +60,8 @@ func (w *Watcher) ReadContext(cancel context.Context, ctx any, conn net.Conn, bu
 //
 // With an allocator that has a budget the completion may carry mem.ErrBudget:
 // what has come stays for the next read, which can be submitted when memory is
-// free. It panics when n is negative.
+// free; the Std driver holds the connection until then, or until Free. It panics
+// when n is negative.
 func (w *Watcher) ReadBuf(ctx any, conn net.Conn, n int, deadline time.Time) error {
 	if n < 0 {
 		panic("aio: ReadBuf of a negative number of bytes")

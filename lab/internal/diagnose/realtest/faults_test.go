@@ -69,7 +69,7 @@ const look = 600 * time.Millisecond
 
 const (
 	mostLooks   = 4 // in each of which a program had the processors, and for twice as long as in the one before
-	mostCrowded = 8 // in which others had them
+	mostCrowded = 3 // in which others had them: the program keeps these from the others for as long
 )
 
 // crowded reports whether a program was ready and had no processor for so long that two of its threads hardly ran

@@ -133,6 +133,17 @@ func inTracks(t *testing.T) []tag {
 	}
 }
 
+// sendInTime sends a tag when its time since a stream began has come. It reports false when that is to
+// stop, or has ended.
+func sendInTime(to *post, g tag, began time.Time, stop <-chan struct{}) bool {
+	select {
+	case <-stop:
+		return false
+	case <-time.After(time.Until(began.Add(time.Duration(g.Time) * time.Millisecond))):
+	}
+	return to.send(g) == nil
+}
+
 // What the browser can play plays, whatever the codecs; what it cannot is said in
 // one sentence.
 func TestPagePlaysWhatTheBrowserCan(t *testing.T) {
@@ -161,12 +172,7 @@ func TestPagePlaysWhatTheBrowserCan(t *testing.T) {
 				for round := uint32(0); ; round++ {
 					for _, g := range c.tags {
 						g.Time += round * length
-						select {
-						case <-stop:
-							return
-						case <-time.After(time.Until(began.Add(time.Duration(g.Time) * time.Millisecond))):
-						}
-						if to.send(g) != nil {
+						if !sendInTime(to, g, began, stop) {
 							return
 						}
 					}

@@ -59,12 +59,7 @@ func TestPageWhenThePictureChanges(t *testing.T) {
 			}
 			for _, g := range tags {
 				g.Time += at
-				select {
-				case <-stop:
-					return
-				case <-time.After(time.Until(began.Add(time.Duration(g.Time) * time.Millisecond))):
-				}
-				if to.send(g) != nil {
+				if !sendInTime(to, g, began, stop) {
 					return
 				}
 			}
