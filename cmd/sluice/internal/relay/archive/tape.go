@@ -95,6 +95,27 @@ func (t *Tape) Next() (*Film, mp4.Fragment, error) {
 	}
 }
 
+// Soon returns the header of the file after the latest, nil when there is none yet that began before a time.
+func (t *Tape) Soon(before time.Time) []byte {
+	list, err := t.archive.films(t.stream)
+	if err != nil {
+		return nil
+	}
+	_, began, _ := record.StreamOf(t.file)
+	for _, one := range list {
+		if one.compare(film{t.file, began}) <= 0 {
+			continue
+		}
+		next := Tape{archive: t.archive}
+		if !one.began.Before(before) || !next.open(one.file) {
+			return nil
+		}
+		next.Close()
+		return next.film.Header
+	}
+	return nil
+}
+
 // Writing reports whether the latest file is being written.
 func (t *Tape) Writing() bool { return t.archive.writing(t.file) }
 

@@ -29,6 +29,7 @@ type movie struct {
 	log      *slog.Logger
 
 	split    au.Splitter
+	said     bool // the metadata names sound
 	timing   au.Timing
 	leftOut  map[flv.FourCC]*au.Config // with what it was
 	out      *film                     // nil between files
@@ -42,9 +43,14 @@ type movie struct {
 	zero     time.Time     // the time of day when now was 0
 	anchored bool          // zero is known
 	read     time.Time     // the clock, for the newest unit
-	least    time.Time     // zero by the unit with the least delay since looked
-	looked   time.Time
+	late     lateness
 	wrong    string // why zero is, which holds until a file can begin; "": it is not
+}
+
+// A lateness is by how much the stream is behind its times of day.
+type lateness struct {
+	least  time.Time // zero by the unit with the least delay since looked
+	looked time.Time
 }
 
 // A trackClock is the time of a track's newest unit since the times jumped.
@@ -82,6 +88,9 @@ func (m *movie) batch(tags []byte, dropped int) error {
 		m.resync = m.opening.video
 	}
 	return eachTag(tags, func(h flv.TagHeader, body []byte) error {
+		if h.Type == flv.TagScript && isMetadata(body) {
+			m.said = saysSound(body)
+		}
 		u, ok, err := m.split.Split(h.Type, h.Time, body)
 		if err != nil || !ok || m.isLeftOut(u.Codec, u.Config) {
 			return nil // a broken frame is left out, as a decoder would
@@ -114,7 +123,7 @@ func (m *movie) clock(u *au.Unit) (jump bool) {
 	before := m.read
 	m.read = m.recorder.now()
 	if m.anchored && m.recorder.stepped(before, m.read).Abs() >= clockSet {
-		m.wrong, m.looked = "the clock was set", time.Time{}
+		m.wrong, m.late.looked = "the clock was set", time.Time{}
 	}
 	m.anchor()
 	return jump
@@ -127,17 +136,17 @@ func (m *movie) anchor() {
 	if !m.anchored || m.wrong == "" && zero.Before(m.zero) {
 		m.anchored, m.zero = true, zero
 	}
-	if m.looked.IsZero() || zero.Before(m.least) {
-		m.least = zero
+	if m.late.looked.IsZero() || zero.Before(m.late.least) {
+		m.late.least = zero
 	}
 	switch {
-	case m.looked.IsZero():
-		m.looked = m.read
-	case m.read.Sub(m.looked) >= behindFor:
-		if m.least.Sub(m.zero) >= clockSet {
+	case m.late.looked.IsZero():
+		m.late.looked = m.read
+	case m.read.Sub(m.late.looked) >= behindFor:
+		if m.late.least.Sub(m.zero) >= clockSet {
 			m.wrong = "the stream is behind its times of day"
 		}
-		m.looked = time.Time{}
+		m.late.looked = time.Time{}
 	}
 }
 
@@ -243,9 +252,12 @@ func (m *movie) enough() string {
 	return ""
 }
 
-// expected returns how many tracks the stream has, as far as that is known.
+// expected returns how many tracks the stream has, or will have, as far as that is known.
 func (m *movie) expected() (n int) {
 	video, audio := m.split.Configs()
+	if audio == nil && m.said {
+		n++
+	}
 	for _, c := range []*au.Config{video, audio} {
 		if c != nil && !m.isLeftOut(c.Codec, c) {
 			n++

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/amf0"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/mp4"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/internal/flvclip"
@@ -367,6 +368,49 @@ func TestMovieWhoseSoundComesLate(t *testing.T) {
 		}
 		if sum[0] != len(movieWant()[0]) || sum[1] == 0 {
 			t.Errorf("%d pictures and %d frames of sound, want %d pictures", sum[0], sum[1], len(movieWant()[0]))
+		}
+	}
+}
+
+// Sound that the metadata names is waited for, as long as for one that has a sequence header: pictures that come
+// once a second made a file of their own.
+func TestMovieWaitsForSoundThatTheMetadataNames(t *testing.T) {
+	meta, err := flv.AppendScript(nil, "onMetaData", amf0.ECMAArray{{Name: "audiocodecid", Value: 10.0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config, key, aac, sound recTag
+	for _, batch := range slices.Backward(movieClip(1, 0).batches) {
+		switch tag := batch[0]; {
+		case tag.Type == flv.TagAudio && tag.Body[1] == 0:
+			aac = tag
+		case tag.Type == flv.TagAudio:
+			sound = tag
+		case tag.Type == flv.TagVideo && tag.Body[1] == 0:
+			config = tag
+		case tag.Type == flv.TagVideo && tag.Body[0] == 0x17 && tag.Body[1] == 1:
+			key = tag
+		}
+	}
+	at := func(tag recTag, at uint32) recTag { tag.Time = at; return tag }
+	for late, files := range map[uint32]int{1: 1, 2: 1, 3: 2} { // in the batch of which second it comes
+		src := &recSource{batches: [][]recTag{{{flv.TagScript, 0, string(meta)}, at(config, 0), at(key, 0)}}}
+		for n := uint32(1); n < 6; n++ {
+			var tags []recTag
+			if n == late {
+				tags = append(tags, at(aac, n*1000-100))
+			}
+			if n >= late {
+				tags = append(tags, at(sound, n*1000-100))
+			}
+			src.batches = append(src.batches, append(tags, at(key, n*1000)))
+		}
+		r, dir := recNew(t, func(o *Options) { o.Format = MP4 })
+		if err := r.Record(t.Context(), "live/s", src); err != nil {
+			t.Fatal(err)
+		}
+		if got := movieFiles(t, dir); len(got) != files {
+			t.Errorf("sound in second %d: %d files, want %d", late, len(got), files)
 		}
 	}
 }

@@ -317,10 +317,12 @@ func (t *take) begin(first uint32) error {
 
 // hasSound reports whether the stream has sound, or its metadata says that some will come.
 func (t *take) hasSound() bool {
-	if t.sound != 0 {
-		return true
-	}
-	_, ok := au.Said(t.metadata, "audiocodecid").Get("audiocodecid")
+	return t.sound != 0 || saysSound(t.metadata)
+}
+
+// saysSound reports whether metadata names a codec of sound.
+func saysSound(metadata []byte) bool {
+	_, ok := au.Said(metadata, "audiocodecid").Get("audiocodecid")
 	return ok
 }
 

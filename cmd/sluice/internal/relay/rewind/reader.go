@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/archive"
@@ -21,6 +22,9 @@ const (
 	window = 32 << 10
 	// maxSample bounds a picture: FLV's tags have no more.
 	maxSample = 16<<20 - 64
+	// soon is within which time of the beginning a track of the next file has to come, so that the header
+	// of FLV names it: players wait that long for a track that it names.
+	soon = 5 * time.Second
 	// maxGap is what is left in the times of a gap between files: it is closed up.
 	maxGap = time.Second
 )
@@ -115,7 +119,7 @@ func (r *Reader) begin(film *archive.Film, one mp4.Fragment) error {
 		return err
 	}
 	r.film, r.tracks = film, map[uint32]mp4.TrackConfig{}
-	r.shift = r.end + min(max(one.Wall.Sub(r.wall), 0), maxGap) - one.Start
+	r.shift = (r.end + min(max(one.Wall.Sub(r.wall), 0), maxGap) - one.Start).Truncate(time.Millisecond)
 	header := flv.Header{}
 	for _, t := range list {
 		header.Video, header.Audio = header.Video || t.Video, header.Audio || !t.Video
@@ -123,6 +127,9 @@ func (r *Reader) begin(film *archive.Film, one mp4.Fragment) error {
 	}
 	if !r.begun {
 		r.begun, r.from, r.shift = true, one.Wall, -one.Start
+		if header.Video != header.Audio {
+			list = append(list, r.later(&header, one.Wall.Add(soon))...)
+		}
 		r.out = append(header.Append(r.out), 0, 0, 0, 0)
 	}
 	for _, t := range list {
@@ -131,6 +138,20 @@ func (r *Reader) begin(film *archive.Film, one mp4.Fragment) error {
 		}
 	}
 	return nil
+}
+
+// later returns the track of a kind that the file does not have, if the next one begins with it before a time, and
+// names it in the header: players take no track that comes later and is not named there.
+func (r *Reader) later(header *flv.Header, before time.Time) []mp4.TrackConfig {
+	next, err := mp4.Configs(r.tape.Soon(before))
+	if err != nil {
+		return nil // it is read when it is its turn
+	}
+	next = slices.DeleteFunc(next, func(t mp4.TrackConfig) bool { return t.Video == header.Video })
+	if len(next) > 0 {
+		header.Video, header.Audio = true, true
+	}
+	return next
 }
 
 // header appends a sequence header, if it is another one than before.

@@ -3,6 +3,7 @@ package rewind
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"log/slog"
@@ -299,6 +300,37 @@ func TestGapsAreClosedUp(t *testing.T) {
 	rising(t, times, uint32((maxGap+time.Second)/time.Millisecond))
 	if last := times[len(times)-1]; last < 15_000 || last > 25_000 {
 		t.Errorf("it ends at %d ms", last)
+	}
+}
+
+// Where a recording begins with one track, and the next file soon has the other too, the header names both.
+func TestHeaderNamesATrackThatComesSoon(t *testing.T) {
+	for name, late := range map[string]flv.TagType{"sound": flv.TagAudio, "pictures": flv.TagVideo} {
+		for _, pause := range []time.Duration{0, time.Minute} {
+			r := newRecorded(t)
+			var alone []byte
+			for tag := range au.Tags(flvclip.File[flv.HeaderLen+flv.PrevTagSizeLen:]) {
+				if tag.Type != late && tag.Type != flv.TagScript && tag.Time < 2500 {
+					alone = append(flv.TagHeader{Type: tag.Type, Size: len(tag.Body), Time: tag.Time}.Append(alone), tag.Body...)
+					alone = binary.BigEndian.AppendUint32(alone, uint32(flv.TagHeaderLen+len(tag.Body)))
+				}
+			}
+			r.write(t, alone)
+			r.pass(pause)
+			r.write(t, flvclip.File)
+			p := all(t, r.reader(t, began))
+			h, _, err := flv.ParseHeader(p)
+			if err != nil || (h.Video && h.Audio) != (pause == 0) {
+				t.Errorf("%s, %v later: %+v, %v", name, pause, h, err)
+			}
+			kinds := map[flv.TagType]int{}
+			for tag := range au.Tags(p[flv.HeaderLen+flv.PrevTagSizeLen:]) {
+				kinds[tag.Type]++
+				if kinds[flv.TagVideo]+kinds[flv.TagAudio] == 2 && (kinds[late] == 1) != (pause == 0) {
+					t.Errorf("%s, %v later: it begins with %v", name, pause, kinds)
+				}
+			}
+		}
 	}
 }
 
