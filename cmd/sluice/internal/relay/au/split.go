@@ -11,7 +11,7 @@ import (
 // a kind it takes the one with the lowest number. The zero value is ready for use.
 type Splitter struct {
 	video, audio *Config
-	inBand       *InBand      // of AV1 whose sequence headers stand in key frames alone; nil: others
+	inBand       *InBand      // of pictures whose parameters stand in key frames alone; nil: others
 	main         [2]mainTrack // of pictures and of sound
 	parts        [][]byte
 }
@@ -72,8 +72,12 @@ func (s *Splitter) splitVideo(at uint32, p []byte) (Unit, bool, error) {
 	if err != nil {
 		return Unit{}, false, err
 	}
+	before := s.main[0].number
 	if !s.main[0].takes(&h.Extension, &s.video) {
 		return Unit{}, false, nil
+	}
+	if s.main[0].number != before {
+		s.inBand = nil
 	}
 	body := h.Body(p)
 	if h.Config() {
@@ -98,13 +102,13 @@ func (s *Splitter) splitVideo(at uint32, p []byte) (Unit, bool, error) {
 			size = u.Config.lengthSize
 		}
 		s.parts, err = appendLengths(s.parts, body, size)
+		if err == nil && u.Key && (u.Config == nil || s.inBand != nil && s.inBand.Codec == h.Codec) {
+			u.Config = s.learn(h.Codec)
+		}
 	case flv.CodecAV1:
 		s.parts, err = appendOBUs(s.parts, body)
 		if u.Key && u.Config != nil && s.inBand != nil {
-			s.inBand.Learn(s.parts)
-			if c := s.inBand.Config(); c != nil {
-				s.video, u.Config = c, c
-			}
+			u.Config = s.learn(h.Codec)
 		}
 	default:
 		s.parts = append(s.parts, body)
@@ -116,12 +120,27 @@ func (s *Splitter) splitVideo(at uint32, p []byte) (Unit, bool, error) {
 	return u, err == nil && len(u.Parts) > 0, err
 }
 
+// learn returns the configuration of a key frame, whose parts may have it, of a stream whose headers do not.
+func (s *Splitter) learn(codec flv.FourCC) *Config {
+	if s.inBand == nil || s.inBand.Codec != codec {
+		s.inBand = &InBand{Codec: codec}
+	}
+	s.inBand.Learn(s.parts)
+	if c := s.inBand.Config(); c != nil {
+		s.video = c
+	}
+	if s.video == nil || s.video.Codec != codec {
+		return nil
+	}
+	return s.video
+}
+
 // configure takes the configuration of a header of pictures. What key frames say beside it stays.
 func (s *Splitter) configure(c *Config) {
 	switch {
 	case !c.unsequenced():
 		s.inBand = nil
-	case s.inBand == nil || s.video == nil: // or of another track
+	case s.inBand == nil || s.inBand.Codec != c.Codec || s.video == nil: // or of another track
 		s.inBand = &InBand{Codec: c.Codec}
 	case s.inBand.Config() != nil:
 		c = s.inBand.Config()

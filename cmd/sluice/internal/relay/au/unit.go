@@ -53,6 +53,12 @@ func (u *Unit) Size() int {
 	return n
 }
 
+// Bare reports whether a picture cannot be decoded for want of parameter sets: neither a sequence header has come
+// nor a key frame that has them.
+func (u *Unit) Bare() bool {
+	return u.Config == nil && (u.Codec == flv.CodecAVC || u.Codec == flv.CodecHEVC)
+}
+
 // A Config is what a decoder has to know before the first unit. It is immutable, and
 // another one when something has changed.
 type Config struct {

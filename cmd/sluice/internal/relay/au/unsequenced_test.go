@@ -2,6 +2,7 @@ package au
 
 import (
 	"bytes"
+	"encoding/binary"
 	"testing"
 
 	"github.com/sluice-go/sluice/flv"
@@ -71,5 +72,38 @@ func TestSequenceHeadersInKeyFramesAlone(t *testing.T) {
 	video, _, err := Discover(t.Context(), p.Stream(), 0, nil)
 	if err != nil || video == nil || !bytes.Equal(video.Record, whole) {
 		t.Errorf("%+v, %v", video, err)
+	}
+}
+
+// Key frames of H.264 and HEVC whose stream has no sequence header may have the parameter sets: those of the newest one count.
+func TestParameterSetsInKeyFramesAlone(t *testing.T) {
+	sps, pps := []byte{0x67, 66, 0, 30, 0xe9}, []byte{0x68, 0xce}
+	other := []byte{0x67, 77, 0, 31, 0xe9}
+	frame := func(first byte, nals ...[]byte) []byte {
+		p := []byte{first, 1, 0, 0, 0}
+		for _, n := range nals {
+			p = append(binary.BigEndian.AppendUint32(p, uint32(len(n))), n...)
+		}
+		return p
+	}
+	const key, delta = 0x17, 0x27
+	idr, inter := []byte{0x65, 1}, []byte{0x41, 1}
+	var s Splitter
+	for i, c := range []struct {
+		body []byte
+		sps  []byte
+	}{
+		{frame(key, idr), nil},
+		{frame(key, sps, pps, idr), sps},
+		{frame(delta, inter), sps},
+		{frame(key, other, pps, idr), other},
+		{frame(key, idr), other},
+		{append([]byte{key, 0, 0, 0, 0}, 1, 66, 0, 30, 0xff, 0xe1, 0, 5, 0x67, 66, 0, 30, 0xe9, 1, 0, 2, 0x68, 0xce), nil}, // a header
+		{frame(key, other, pps, idr), sps},
+	} {
+		u, ok, err := s.Split(flv.TagVideo, 0, c.body)
+		if err != nil || ok && u.Bare() != (c.sps == nil) || c.sps != nil && !bytes.Equal(u.Config.Sets[0], c.sps) {
+			t.Errorf("%d: %+v, %v", i, u.Config, err)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/mem"
 )
@@ -17,14 +18,15 @@ import (
 //
 // A unit for which there is no memory, or that is longer than a stream takes, is left out,
 // and pictures up to the next key frame with it; so are they behind a header that says
-// something else. au.ErrChanged of pack ends the copy, but
+// something else, and those before the first header, of which bare is told once. au.ErrChanged of pack ends the copy, but
 // for units from before the tracks got what they are now: some may be there at the
 // beginning.
-func Copy(ctx context.Context, from *live.Reader, to *live.Publisher, pack func(*au.Unit) (mem.Buf, error)) error {
+func Copy(ctx context.Context, from *live.Reader, to *live.Publisher, pack func(*au.Unit) (mem.Buf, error), bare func(flv.FourCC)) error {
 	var s au.Splitter
 	var old past
 	var config *au.Config // of pictures
 	broken := false       // pictures are left out
+	warned := false
 	for {
 		tags, _, err := from.Next(ctx)
 		if err == io.EOF || ctx.Err() != nil {
@@ -34,6 +36,14 @@ func Copy(ctx context.Context, from *live.Reader, to *live.Publisher, pack func(
 			return err
 		}
 		for u := range s.Units(tags) {
+			if u.Bare() {
+				if !warned {
+					warned = true
+					bare(u.Codec)
+				}
+				broken = true
+				continue
+			}
 			if u.Video {
 				changed := config != nil && !config.Equal(u.Config)
 				config = u.Config

@@ -59,14 +59,14 @@ func copied(t *testing.T, units []string, pack func(u *au.Unit) (mem.Buf, error)
 			got = append(got, units[number])
 		}
 		return b, err
-	})
+	}, func(flv.FourCC) { got = append(got, "bare") })
 	return got, err
 }
 
 // Where memory is short, or a picture too long, nothing is sent that cannot be decoded, and
 // the copy goes on at the next key frame.
 func TestCopyWithoutMemoryGoesOn(t *testing.T) {
-	units := []string{"key", "picture", "too long", "picture", "sound", "key", "no memory", "sound", "picture", "key", "picture"}
+	units := []string{"header", "key", "picture", "too long", "picture", "sound", "key", "no memory", "sound", "picture", "key", "picture"}
 	n := 0
 	got, err := copied(t, units, func(u *au.Unit) (mem.Buf, error) {
 		what := units[u.Parts[0][len(u.Parts[0])-1]]
@@ -83,7 +83,7 @@ func TestCopyWithoutMemoryGoesOn(t *testing.T) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
 	// Two more were tried, and two were not: pictures behind them.
-	if n != len(units)-2 {
+	if n != len(units)-3 {
 		t.Errorf("%d of %d units were packed", n, len(units))
 	}
 }
@@ -98,14 +98,24 @@ func TestCopyWaitsForAKeyFrameBehindAnotherHeader(t *testing.T) {
 	}
 }
 
+// Pictures before the first header cannot be decoded: they are left out, which is said once, up to the key frame
+// behind it.
+func TestCopyLeavesOutPicturesWithoutAHeader(t *testing.T) {
+	units := []string{"key", "sound", "picture", "key", "header", "picture", "key", "picture"}
+	got, err := copied(t, units, func(*au.Unit) (mem.Buf, error) { return mem.Wrap([]byte{1}, nil), nil })
+	if want := []string{"bare", "sound", "key", "picture"}; err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+}
+
 // Units from before a change, at the beginning, are passed over; a change ends the copy.
 func TestCopyEndsWhenTheStreamHasChanged(t *testing.T) {
-	units := []string{"sound", "key", "sound", "picture", "sound"}
+	units := []string{"sound", "header", "key", "sound", "picture", "sound"}
 	got, err := copied(t, units, func(u *au.Unit) (mem.Buf, error) {
 		switch number := u.Parts[0][len(u.Parts[0])-1]; number {
-		case 0, 4:
+		case 0, 5:
 			return mem.Buf{}, fmt.Errorf("%w: for the test", au.ErrChanged)
-		case 3:
+		case 4:
 			return mem.Buf{}, nil // left out
 		}
 		return mem.Wrap([]byte{1}, nil), nil
@@ -130,7 +140,7 @@ func TestCopyThatIsNotUsedAnyMore(t *testing.T) {
 	defer from.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := Copy(ctx, from, p, nil); err != nil {
+	if err := Copy(ctx, from, p, nil, nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -105,6 +105,9 @@ type srtWriter struct {
 // write sends whole tags, borrowed until it returns.
 func (w *srtWriter) write(p []byte) error {
 	for u := range w.split.Units(p) {
+		if u.Bare() {
+			continue
+		}
 		packets, err := w.muxer.Append(&u)
 		if err != nil {
 			return fmt.Errorf("push: %w", err)
