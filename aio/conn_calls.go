@@ -118,16 +118,19 @@ func (c *Conn[S]) Queued() int { return c.held() }
 // CloseWrite ends the sending side when all that was written before is sent: the peer
 // sees the end of the stream (over TLS: close_notify) and can still send. It returns at
 // once. When the peer has ended too, and all is sent, the connection is closed with io.EOF.
-// A second call does nothing. A later Write is not sent, and closes the connection. A connection of the program's own type
-// without CloseWrite is closed with ErrUnsupported.
+// A second call does nothing, the first one after Close or Closed returns ErrConnClosed. A later Write is not sent, and
+// closes the connection. A connection of the program's own type without CloseWrite is closed with ErrUnsupported.
 func (c *Conn[S]) CloseWrite() error {
 	if c.halves.Swap(true) { // a second shutdown fails when the peer has ended too
 		return nil
 	}
 	var err error
-	if c.secure != nil {
+	switch {
+	case c.closing.Load():
+		err = ErrConnClosed
+	case c.secure != nil:
 		err = c.secure.session.CloseWrite()
-	} else {
+	default:
 		err = c.submit(op.Request{Kind: op.EndWrites, Quiet: true})
 	}
 	if err == nil {

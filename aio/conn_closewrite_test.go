@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"net"
 	"testing"
 
 	"github.com/sluice-go/sluice/aio"
@@ -39,6 +40,43 @@ func TestCloseWriteTwice(t *testing.T) {
 		}
 		if err := closed.wait(t); err != io.EOF {
 			t.Errorf("the reason is %v", err)
+		}
+	})
+}
+
+// After Close, and in and after Closed, there is no side left to end: CloseWrite says so over TLS too.
+func TestCloseWriteAfterClose(t *testing.T) {
+	eachKind(t, func(t *testing.T, config *tls.Config, o aio.Options) {
+		closed := make(closings, 1)
+		conns := make(chan *aio.Conn[int], 1)
+		h := &aio.ConnHandler[int]{
+			TLS: config,
+			Open: func(c *aio.Conn[int]) error {
+				_ = c.Close()
+				if err := c.CloseWrite(); err != aio.ErrConnClosed {
+					t.Errorf("CloseWrite after Close returns %v", err)
+				}
+				conns <- c
+				return nil
+			},
+			Data: func(*aio.Conn[int], []byte) error { return nil },
+			Closed: func(c *aio.Conn[int], reason error) {
+				if err := c.CloseWrite(); err != aio.ErrConnClosed {
+					t.Errorf("CloseWrite in Closed returns %v", err)
+				}
+				closed <- reason
+			},
+		}
+		s := serveConns(t, h, aio.Server{Options: o})
+		defer s.end()
+		client := s.dial()
+		defer client.Close()
+		_, _ = io.ReadAll(client) // over TLS the handshake is in this
+		if err := closed.wait(t); err != net.ErrClosed {
+			t.Errorf("the reason is %v", err)
+		}
+		if err := (<-conns).CloseWrite(); err != aio.ErrConnClosed {
+			t.Errorf("CloseWrite after Closed returns %v", err)
 		}
 	})
 }
