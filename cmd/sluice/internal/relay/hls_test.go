@@ -99,7 +99,7 @@ func hlsServe(t *testing.T, change func(*relayConfig)) *relayServer {
 			change(c)
 		}
 	})
-	s.hls.Times = hls.Times{First: relayWait, Idle: relayWait, Linger: relayWait, Start: relayWait}
+	s.hls.Times = hls.Times{First: relayWait, Fresh: relayWait, Idle: relayWait, Linger: relayWait, Start: relayWait}
 	return s
 }
 

@@ -175,6 +175,7 @@ func (s *Server) serveWith(packets live.HubOptions, most, machine int64, o *Opti
 	}
 	s.rtmp = &rtmpserver.Server{Host: h}
 	s.hls = hls.New(h, memory.SegmentShare(most), most)
+	h.Gate.Yields(s.hls.Yield)
 	s.web = web.New(h, s.hls, &s.settings.proxies, o.Version, s.Addresses, most)
 	if o.Again != nil {
 		s.web.Reload = s.ReloadAgain

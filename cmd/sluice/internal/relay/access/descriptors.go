@@ -18,7 +18,7 @@ func Scarce() bool { return descriptorsLeft(reserve) != nil }
 // descriptorsLeft is the limit that the process's descriptors are: one in part is kept.
 func descriptorsLeft(part int) error {
 	if most := mostDescriptors(); most > 0 && scarce(most-most/part) {
-		return full(fmt.Sprintf("no room for more connections (ulimit -n is %d)", most))
+		return full{text: fmt.Sprintf("no room for more connections (ulimit -n is %d)", most)}
 	}
 	return nil
 }

@@ -16,7 +16,13 @@ type Gate struct {
 	rules  atomic.Pointer[Rules]
 	limits limits
 	bans   bans
+	yield  func(stream string) bool
 }
+
+// Yields sets what is asked for a place when the limit of viewers, or of those of a stream, is reached: it
+// ends a viewer that takes nothing, of that stream or, for "", of any, and reports whether it
+// has released one. Call it before the first Admit, which calls it.
+func (g *Gate) Yields(to func(stream string) bool) { g.yield = to }
 
 // New makes a Gate, or says which option is wrong.
 func New(o Options) (*Gate, error) {
@@ -136,6 +142,15 @@ func (g *Gate) viewer(r Request, from netip.Prefix, most int) (release func(), e
 	err = descriptorsLeft(reserve)
 	if err == nil {
 		err = g.limits.takeViewer(r.Stream, from, most)
+	}
+	if f, ok := err.(full); ok && f.yields && g.yield != nil {
+		of := ""
+		if f.stream {
+			of = r.Stream
+		}
+		if g.yield(of) {
+			err = g.limits.takeViewer(r.Stream, from, most)
+		}
 	}
 	if err != nil {
 		return nil, refuse(r, err.Error(), ErrLimit, nil)

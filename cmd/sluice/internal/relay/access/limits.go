@@ -89,11 +89,11 @@ func (l *limits) takeViewer(stream string, host netip.Prefix, most int) error {
 	n := l.addresses[host]
 	switch {
 	case l.max.viewers > 0 && l.viewers >= l.max.viewers:
-		return limitError("viewers", l.max.viewers)
+		return limitError("viewers", l.max.viewers).yielding(false)
 	case l.max.viewersPerAddress > 0 && n >= l.max.viewersPerAddress:
 		return limitError("viewers from one address", l.max.viewersPerAddress)
 	case most > 0 && l.watched[stream] >= most:
-		return limitError("viewers of this stream", most)
+		return limitError("viewers of this stream", most).yielding(true)
 	}
 	l.countViewer(stream, host)
 	return nil
@@ -136,10 +136,19 @@ func HostOf(a netip.Addr) netip.Prefix {
 }
 
 // full is the reason why a limit refused.
-type full string
+type full struct {
+	text   string
+	yields bool // a viewer that takes nothing may give its place
+	stream bool // one of the same stream
+}
 
-func (f full) Error() string { return string(f) }
+func (f full) Error() string { return f.text }
 
-func limitError(what string, limit int) error {
-	return full(fmt.Sprintf("no room for more %s (limit %d)", what, limit))
+func (f full) yielding(stream bool) full {
+	f.yields, f.stream = true, stream
+	return f
+}
+
+func limitError(what string, limit int) full {
+	return full{text: fmt.Sprintf("no room for more %s (limit %d)", what, limit)}
 }

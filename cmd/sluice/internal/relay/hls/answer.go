@@ -62,7 +62,7 @@ func (v *viewer) send(rw http.ResponseWriter, r *http.Request, kind string, p []
 	media := kind == mediaType
 	v.server.begin(rw, kind, media)
 	if media && r.Header.Get("Range") != "" {
-		http.ServeContent(&counted{rw, v}, r, "", time.Time{}, strings.NewReader(string(p)))
+		http.ServeContent(&counted{ResponseWriter: rw, v: v}, r, "", time.Time{}, strings.NewReader(string(p)))
 		return
 	}
 	rw.Header().Set("Content-Length", strconv.Itoa(len(p)))
@@ -76,11 +76,13 @@ func (v *viewer) send(rw http.ResponseWriter, r *http.Request, kind string, p []
 type counted struct {
 	http.ResponseWriter
 	v *viewer
+	n int64
 }
 
 func (c *counted) Write(p []byte) (int, error) {
 	n, err := c.ResponseWriter.Write(p)
 	c.v.bytes.Add(int64(n))
+	c.n += int64(n)
 	return n, err
 }
 
@@ -95,7 +97,7 @@ func (v *viewer) sendParts(rw http.ResponseWriter, r *http.Request, held *retain
 	defer leave()
 	v.server.begin(rw, mediaType, true)
 	if r.Header.Get("Range") != "" {
-		http.ServeContent(&counted{rw, v}, r, "", time.Time{}, io.NewSectionReader(held, 0, held.size))
+		v.serve(rw, r, io.NewSectionReader(held, 0, held.size), held.size)
 		if r.Header.Get("Range") == "bytes=0-" { // as some players always ask
 			v.frames.Add(int64(held.frames))
 		}
@@ -113,6 +115,19 @@ func (v *viewer) sendParts(rw http.ResponseWriter, r *http.Request, held *retain
 		}
 	}
 	v.frames.Add(int64(held.frames))
+	v.fed.Store(true)
+}
+
+// pieceTaken is how much of media, asked for in pieces, is more than a pretext.
+const pieceTaken = 4 << 10
+
+// serve answers a request for a range of media that is size bytes long.
+func (v *viewer) serve(rw http.ResponseWriter, r *http.Request, media io.ReadSeeker, size int64) {
+	c := counted{ResponseWriter: rw, v: v}
+	http.ServeContent(&c, r, "", time.Time{}, media)
+	if c.n >= min(size, pieceTaken) {
+		v.fed.Store(true)
+	}
 }
 
 // sendText answers with a playlist, with the viewer's query between its pieces.

@@ -20,6 +20,9 @@ var (
 	errQuiet = fmt.Errorf("the player asks no more: %w", session.ErrPeerGone)
 )
 
+// errNothingTaken: others wanted the viewer's place, and it took no media.
+var errNothingTaken = fmt.Errorf("the player takes no media, and its place was wanted: %w", session.ErrIdle)
+
 // errNoFile: the address is none, or what was there is gone.
 var errNoFile = fmt.Errorf("%w: no such file of HLS", session.ErrNotFound)
 

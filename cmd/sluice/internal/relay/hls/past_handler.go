@@ -253,7 +253,7 @@ func (v *viewer) pastFile(rw http.ResponseWriter, r *http.Request, p *past, name
 	defer leave()
 	v.server.begin(rw, mediaType, true)
 	if f == nil || r.Header.Get("Range") != "" {
-		http.ServeContent(&counted{rw, v}, r, "", time.Time{}, part)
+		v.serve(rw, r, part, part.Size())
 		return nil
 	}
 	rw.Header().Set("Content-Length", strconv.FormatInt(part.Size(), 10))
@@ -262,5 +262,8 @@ func (v *viewer) pastFile(rw http.ResponseWriter, r *http.Request, p *past, name
 	}
 	n, _ := io.CopyN(rw, f, part.Size()) // by the kernel, without TLS
 	v.bytes.Add(n)
+	if n == part.Size() {
+		v.fed.Store(true)
+	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package hls
 
 import (
+	"container/list"
 	"context"
 	"math"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 // Times are how long things stay that are not asked for. Tests make them shorter.
 type Times struct {
 	First  time.Duration // a viewer who has read a multivariant playlist only
+	Fresh  time.Duration // one who has taken no media, when others want the place
 	Idle   time.Duration // a viewer
 	Linger time.Duration // a muxer without viewers
 	Start  time.Duration // the longest wait for the first segment
@@ -41,7 +43,8 @@ type Server struct {
 	starting int
 	muxers   map[string]*muxer // by stream
 	viewers  map[viewerKey]*viewer
-	shelves  map[string]*shelf  // by stream
+	shelves  map[string]*shelf // by stream
+	idlers   idlers
 	waiting  map[netip.Addr]int // requests that wait, by address
 	inAll    int                // and all of them
 	most     waitingLimits
@@ -82,6 +85,7 @@ type viewer struct {
 
 	bytes, frames atomic.Int64
 	recorded      atomic.Pointer[past]
+	fed           atomic.Bool  // media since it was last looked at
 	busy          atomic.Int32 // requests at the moment
 	asked         atomic.Int64 // when the last one ended, in ns since began
 
@@ -91,6 +95,9 @@ type viewer struct {
 	uses  map[string]*muxer
 	done  func() // of the admission
 	over  bool
+	place *list.Element // among the server's idlers
+	took  bool          // media, once
+	since time.Time     // when it took media, or began
 }
 
 // New makes a server whose segments take at most memory bytes, and the requests that wait for
@@ -99,8 +106,8 @@ func New(h *session.Host, memory, waiting int64) *Server {
 	return &Server{
 		Host: h, Sending: func(*http.Request) (func(), error) { return func() {}, nil },
 		memory: memory, most: mostWaiting(waiting),
-		Times:  Times{First: 10 * time.Second, Idle: 15 * time.Second, Linger: 10 * time.Second, Start: 20 * time.Second},
-		muxers: map[string]*muxer{}, viewers: map[viewerKey]*viewer{}, waiting: map[netip.Addr]int{}, shelves: map[string]*shelf{},
+		Times:  Times{First: 10 * time.Second, Fresh: time.Second, Idle: 15 * time.Second, Linger: 10 * time.Second, Start: 20 * time.Second},
+		muxers: map[string]*muxer{}, viewers: map[viewerKey]*viewer{}, waiting: map[netip.Addr]int{}, shelves: map[string]*shelf{}, idlers: idlers{hosts: map[netip.Prefix]int{}},
 	}
 }
 

@@ -82,6 +82,7 @@ func (s *Server) admitted(key viewerKey, info session.Info, done func(), err err
 		return other, err
 	}
 	s.viewers[key] = v
+	s.idlers.enter(v)
 	v.busy.Add(1)
 	v.timer = time.AfterFunc(v.limit, v.check)
 	v.client = s.Enter(session.RoleViewer, info) // it starts when it asks for more than the multivariant playlist
@@ -120,10 +121,13 @@ func (s *Server) admit(ctx context.Context, info session.Info, o session.PlayOpt
 // leave ends a request. media: it was for more than the multivariant playlist.
 func (v *viewer) leave(media bool) {
 	v.asked.Store(int64(time.Since(v.began)))
-	v.busy.Add(-1)
+	defer v.busy.Add(-1) // last: without one that took media would give its place
 	if media {
 		s := v.server
 		s.mu.Lock()
+		if v.fed.Swap(false) && v.place != nil {
+			s.idlers.took(v)
+		}
 		v.limit = s.Times.Idle
 		for _, m := range v.uses {
 			v.limit = max(v.limit, m.line.pause())
@@ -156,15 +160,21 @@ func (v *viewer) check() {
 // end ends the viewer, once. One that the server has ended stays known while its player
 // asks, so that it is not admitted again at once.
 func (v *viewer) end(reason error) {
+	v.server.mu.Lock()
+	ended := v.stop(reason)
+	v.server.mu.Unlock()
+	ended()
+}
+
+// stop ends the viewer under the server's lock, and returns what reports that, without it.
+func (v *viewer) stop(reason error) (ended func()) {
 	s := v.server
-	s.mu.Lock()
 	if v.over {
-		s.mu.Unlock()
-		return
+		return func() {}
 	}
 	v.over = true
 	s.running.Add(1) // Close waits for its end to be reported
-	defer s.running.Done()
+	s.idlers.leave(v)
 	for name, m := range v.uses {
 		s.release(name, m)
 	}
@@ -172,13 +182,15 @@ func (v *viewer) end(reason error) {
 	if p := v.recorded.Swap(nil); p != nil {
 		go p.close() // it may be reading
 	}
-	if errors.Is(reason, errQuiet) || s.closed {
+	if errors.Is(reason, errQuiet) || errors.Is(reason, errNothingTaken) || s.closed {
 		v.timer.Stop()
 		delete(s.viewers, v.key)
 	}
-	s.mu.Unlock()
-	v.client.End(reason)
-	v.done()
+	return func() {
+		defer s.running.Done()
+		v.client.End(reason)
+		v.done()
+	}
 }
 
 // Close ends all viewers and muxers, and waits for them, those included that are ending already.
