@@ -163,8 +163,10 @@ func (r *redis) Pushed(p []byte) (n int, err error) {
 
 type resp struct {
 	line   pieces
-	left   int   // bytes of a bulk string and its end that are still to come
-	values int64 // that are still to come, besides the one under way
+	left   int     // bytes of a bulk string and its end that are still to come
+	values int64   // that are still to come, besides the one under way
+	open   []int64 // what values was before each array under way of unknown length; -1 between its elements
+	parts  bool    // a string under way comes in parts
 	failed bool
 	says   string // the first error
 	saying bool   // the bulk string under way is that error
@@ -172,7 +174,10 @@ type resp struct {
 	push   bool   // it is a push message, which is no reply
 }
 
-const mostBulk = 512 << 20
+const (
+	mostBulk = 512 << 20
+	mostOpen = 128 // arrays within arrays
+)
 
 func (r *resp) read(p []byte) (n int, o Outcome, err error) {
 	for n < len(p) {
@@ -200,7 +205,7 @@ func (r *resp) read(p []byte) (n int, o Outcome, err error) {
 				continue
 			}
 		}
-		if r.values--; r.values < 0 {
+		if r.values--; r.values < 0 && len(r.open) == 0 {
 			o = Outcome{Done: !r.push, Payload: r.total}
 			if r.failed {
 				o.Class, o.Says = 1, r.says
@@ -220,10 +225,29 @@ func (r *resp) value(line []byte) error {
 	kind, text := line[0], line[1:]
 	number := func(most int64) (int64, error) {
 		n, err := strconv.ParseInt(string(text), 10, 64)
-		if err != nil || n < -1 || n > most {
+		if err != nil || n < -1 || n > most || kind == ';' && n < 0 {
 			return 0, fmt.Errorf("%w: the length %.40q", ErrReply, line)
 		}
 		return max(n, -1), nil
+	}
+	unknown, last := string(text) == "?", len(r.open)-1
+	switch {
+	case r.parts != (kind == ';'):
+		kind = 0
+	case kind == '.' && len(text) == 0 && last >= 0 && r.values < 0:
+		r.open, r.values = r.open[:last], r.open[last]
+		return nil
+	}
+	r.values = max(r.values, 0)
+	switch {
+	case unknown && kind == '$':
+		r.parts = true
+		r.values++
+		return nil
+	case unknown && strings.IndexByte("*~>%", kind) >= 0 && last+1 < mostOpen:
+		r.open, r.values = append(r.open, r.values), 0
+		r.push = r.push || kind == '>'
+		return nil
 	}
 	switch kind {
 	case '+', ':', ',', '#', '(', '_':
@@ -232,7 +256,7 @@ func (r *resp) value(line []byte) error {
 		if r.failed = true; r.says == "" {
 			r.says = string(text)
 		}
-	case '$', '=', '!':
+	case '$', '=', '!', ';':
 		n, err := number(mostBulk)
 		if err != nil {
 			return err
@@ -240,7 +264,10 @@ func (r *resp) value(line []byte) error {
 		if kind == '!' {
 			r.failed, r.saying = true, r.says == ""
 		}
-		if n >= 0 {
+		if r.parts = r.parts && n > 0; r.parts {
+			r.values++
+		}
+		if n >= 0 && (kind != ';' || n > 0) {
 			r.left = int(n) + 2
 			r.total += int(n)
 		}

@@ -19,19 +19,21 @@ func aRedis() Protocol {
 
 func TestRedisReplies(t *testing.T) {
 	for replies, want := range map[string][]Outcome{
-		"+PONG\r\n:12\r\n":                                                           {{Payload: 4}, {Payload: 2}},
-		"-ERR no\r\n+OK\r\n-ERR more\r\n":                                            {{Class: 1, Says: "ERR no"}, {Payload: 2}, {Class: 1, Says: "ERR no"}},
-		"$5\r\nhello\r\n$-1\r\n$0\r\n\r\n":                                           {{Payload: 5}, {}, {}},
-		"*2\r\n$1\r\na\r\n*2\r\n:1\r\n$-1\r\n*0\r\n*-1\r\n":                          {{Payload: 2}, {}, {}},
-		"*2\r\n+a\r\n-ERR b\r\n":                                                     {{Class: 1, Payload: 1, Says: "ERR b"}},
-		"%1\r\n+k\r\n#t\r\n~1\r\n,1.5\r\n_\r\n(99\r\n=5\r\ntxt:x\r\n":                {{Payload: 2}, {Payload: 3}, {}, {Payload: 2}, {Payload: 5}},
-		">2\r\n+invalidate\r\n*1\r\n$1\r\na\r\n+OK\r\n>1\r\n_\r\n>1\r\n-x\r\n:7\r\n": {{Payload: 2}, {Payload: 1}},
-		"|1\r\n+a\r\n+b\r\n:7\r\n!2\r\nno\r\n":                                       {{Payload: 3}, {Class: 1, Payload: 2, Says: "no"}},
-		"*2\r\n!8\r\nERR a\r\nb\r\n$2\r\nhi\r\n!3\r\nERR\r\n":                        {{Class: 1, Payload: 10, Says: "ERR a\r\nb"}, {Class: 1, Payload: 3, Says: "ERR a\r\nb"}},
+		"+PONG\r\n:12\r\n":                                                                       {{Payload: 4}, {Payload: 2}},
+		"-ERR no\r\n+OK\r\n-ERR more\r\n":                                                        {{Class: 1, Says: "ERR no"}, {Payload: 2}, {Class: 1, Says: "ERR no"}},
+		"$5\r\nhello\r\n$-1\r\n$0\r\n\r\n":                                                       {{Payload: 5}, {}, {}},
+		"*2\r\n$1\r\na\r\n*2\r\n:1\r\n$-1\r\n*0\r\n*-1\r\n":                                      {{Payload: 2}, {}, {}},
+		"*2\r\n+a\r\n-ERR b\r\n":                                                                 {{Class: 1, Payload: 1, Says: "ERR b"}},
+		"%1\r\n+k\r\n#t\r\n~1\r\n,1.5\r\n_\r\n(99\r\n=5\r\ntxt:x\r\n":                            {{Payload: 2}, {Payload: 3}, {}, {Payload: 2}, {Payload: 5}},
+		">2\r\n+invalidate\r\n*1\r\n$1\r\na\r\n+OK\r\n>1\r\n_\r\n>1\r\n-x\r\n:7\r\n":             {{Payload: 2}, {Payload: 1}},
+		"|1\r\n+a\r\n+b\r\n:7\r\n!2\r\nno\r\n":                                                   {{Payload: 3}, {Class: 1, Payload: 2, Says: "no"}},
+		"$?\r\n;4\r\nHell\r\n;5\r\no wor\r\n;0\r\n*2\r\n$?\r\n;0\r\n+b\r\n:1\r\n":                {{Payload: 9}, {Payload: 1}, {Payload: 1}},
+		"*?\r\n:1\r\n*2\r\n+a\r\n%?\r\n+k\r\n$?\r\n;1\r\nv\r\n;0\r\n.\r\n.\r\n~?\r\n.\r\n+?\r\n": {{Payload: 4}, {}, {Payload: 1}},
+		"*2\r\n!8\r\nERR a\r\nb\r\n$2\r\nhi\r\n!3\r\nERR\r\n":                                    {{Class: 1, Payload: 10, Says: "ERR a\r\nb"}, {Class: 1, Payload: 3, Says: "ERR a\r\nb"}},
 	} {
 		each(t, aRedis, replies, want)
 	}
-	for _, replies := range []string{"HTTP/1.1 200 OK\r\n", "\r\n", "$x\r\n", "$-2\r\n", "$99999999999\r\n", "+OK\n", "+" + strings.Repeat("x", mostLine+10)} {
+	for _, replies := range []string{"HTTP/1.1 200 OK\r\n", "\r\n", "$x\r\n", "$-2\r\n", "$99999999999\r\n", "+OK\n", ".\r\n", ";1\r\na\r\n", "$?\r\n+a\r\n", "$?\r\n;-1\r\n", "*?\r\n*1\r\n.\r\n", "|?\r\n", strings.Repeat("*?\r\n", mostOpen+1), "+" + strings.Repeat("x", mostLine+10)} {
 		none(t, aRedis, replies)
 	}
 }
