@@ -199,3 +199,33 @@ func TestEchoServesProfilesOnAnAddressOfItsOwn(t *testing.T) {
 		t.Error("the profiles are still served")
 	}
 }
+
+// The first lets what was read be sent back, for seconds, to a client that does not take it.
+func TestASecondInterruptEndsEchoAtOnce(t *testing.T) {
+	s := startEcho(t, "127.0.0.1:0")
+	c := send(t, "tcp", strings.TrimPrefix(s.lines.Text(), "listening on "), 1)
+	for standstills := 0; standstills < 5; {
+		if err := c.SetWriteDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		if n, _ := c.Write(make([]byte, 256<<10)); n > 0 {
+			standstills = -1
+		}
+		standstills++
+	}
+	ended, again := make(chan error, 1), time.NewTicker(10*time.Millisecond)
+	defer again.Stop()
+	go func() { ended <- s.Wait() }()
+	for {
+		select {
+		case <-again.C:
+			_ = s.Process.Signal(os.Interrupt) // it may have ended
+			continue
+		case err := <-ended:
+			if by, ok := s.ProcessState.Sys().(syscall.WaitStatus); !ok || !by.Signaled() || by.Signal() != syscall.SIGINT {
+				t.Errorf("it ended with %v: %s", err, s.stderr.String())
+			}
+		}
+		return
+	}
+}

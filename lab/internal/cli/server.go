@@ -59,6 +59,9 @@ func (a App) serve(name string, f *serverFlags, run func(ctx context.Context, st
 	// too, and with a channel of our own for it the runtime would report those.
 	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
 	defer stop()
+	// Another signal ends it at once, unless it comes together with the first: timeout(1) sends one to the process
+	// and one to its group.
+	context.AfterFunc(ctx, func() { time.AfterFunc(serverGrace/10, stop) })
 	profiles := ""
 	if f.pprof != "" {
 		l, err := net.Listen("tcp", f.pprof)
