@@ -163,9 +163,9 @@ var (
 	// What a loop calls that asks again and again instead of waiting.
 	isAsking  = matching(`^runtime\.(Gosched|gosched_m|selectnbrecv|selectnbsend|chanlen)$|^(__x64_|__arm64_)?sys_(sched_yield|do_poll)$|^(__)?sched_yield$`)
 	isPolling = matching(`^(__x64_|__arm64_)?sys_(p?poll|p?select6?)$|^do_sys_poll$|^core_sys_select$`)
-	// What sets and stops timers, deadlines of connections too.
+	// What sets, stops and fires timers, deadlines of connections too.
 	isTimer = matching(`^time\.(NewTimer|AfterFunc|After|NewTicker|newTimer|resetTimer|stopTimer)$|^time\.\(\*(Timer|Ticker)\)\.(Reset|Stop)$` +
-		`|^runtime\.\(\*timer\)\.(modify|stop|reset|maybeAdd|needsAdd)$|^runtime\.\(\*timers\)\.(addHeap|adjust|cleanHead|deleteMin|siftUp|siftDown)$` +
+		`|^runtime\.\(\*timer\)\.(modify|stop|reset|maybeAdd|needsAdd)$|^runtime\.\(\*timers\)\.(addHeap|adjust|cleanHead|deleteMin|siftUp|siftDown|run)$` +
 		`|^(__x64_sys|__arm64_sys|do)_(timerfd_settime|timer_settime|setitimer)$|^(timerfd_settime|timer_settime|setitimer)$`)
 	isClock = matching(`^time\.(Now|Since|Until)$|^std::chrono::.*::now$|^(__vdso_|__GI_+|__)?(clock_gettime|gettimeofday)$|^(__x64_|__arm64_)?sys_clock_gettime$`)
 	// Goroutines that begin, end and hand values over.
@@ -183,8 +183,6 @@ var (
 		`|^std::(num_(get|put)<|basic_ios<|locale::|[io]stream::(_M_(extract|insert)|operator)|basic_[io]?stringstream<)`)
 	// Names of hosts are asked for.
 	isResolving = matching(`^net\.\(\*Resolver\)\.`)
-	// A timer that fires.
-	isFiring = oneOf("runtime.(*timer).unlockAndRun")
 	// A ticker that fires sends to a channel only if there is room, and the runtime's own locks
 	// spin for a moment.
 	isBriefly = oneOf("time.sendTime", "runtime.lock2", "runtime.unlock2")

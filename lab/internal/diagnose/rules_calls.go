@@ -222,3 +222,26 @@ func reopenedFile(s *facts) (Finding, string) {
 		Try:  "open it once and keep it (pread from its start, append to its end), or keep what is in it until it changes (inotify, its time)",
 	}, ""
 }
+
+// blockedLoop: the thread that answers all connections does one long job, and the others wait.
+func blockedLoop(s *facts) (Finding, string) {
+	c := s.calls
+	if c.Took <= 0 || c.Turns <= 0 {
+		return Finding{}, ""
+	}
+	part := min(1, c.Blocked.Seconds()/c.Took.Seconds())
+	// What it waited for a processor is no fault of its own.
+	own := s.CPUTime.Seconds() / max(1e-9, (s.CPUTime+s.Queued).Seconds())
+	if !s.Saw(evidence.ToolProc) {
+		own = 1
+	}
+	top := "the event loop"
+	if list := spots(s.cpu, anyStack, ownOrInnermost); len(list) > 0 && list[0].frame.Own() {
+		top = place(list[0].frame)
+	}
+	return Finding{
+		Tool: evidence.ToolStrace, Top: top, Share: part, Score: part * own,
+		Clue: fmt.Sprintf("%s in which an event loop did one thing, of %s on average, while other events waited: %s of the time", units.Plural(c.Turns, "turn"), units.Time(c.Blocked/time.Duration(c.Turns)), units.Percent(part)),
+		Try:  "long work in other threads or processes (worker_threads, run_in_executor), or in pieces with a return to the loop in between; no calls that wait (fs.readFileSync, time.sleep)",
+	}, ""
+}

@@ -149,14 +149,30 @@ func TestReadsThatFindNothingAreNoSmallReads(t *testing.T) {
 	}
 }
 
-func TestTimersThatFireAreNoFault(t *testing.T) {
+func TestTimersThatFireAreAFaultWhereTheyCostMuch(t *testing.T) {
 	e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), Waits: &evidence.Waits{}, Calls: &evidence.Calls{}, Sharing: &evidence.Sharing{},
 		CPU: profile(0.6, "runtime.(*timer).modify", "time.(*Timer).Reset", "main.heard")}
 	if f, ok := First(first(Diagnose(e))); !ok || f.Rule != "timers" || f.Top != "main.heard" {
 		t.Errorf("%+v", f)
 	}
-	e.CPU = profile(0.6, "runtime.(*timers).siftDown", "runtime.(*timer).unlockAndRun", "runtime.(*timers).run", "runtime.schedule")
-	if f, ok := First(first(Diagnose(e))); ok {
+	for part, want := range map[float64]string{0.15: "", 0.9: "timers"} {
+		e.CPU = profile(part, "runtime.(*timers).siftDown", "runtime.(*timer).unlockAndRun", "runtime.(*timers).run", "runtime.schedule")
+		if f, _ := First(first(Diagnose(e))); f.Rule != want {
+			t.Errorf("with %v of the processor time: %+v", part, f)
+		}
+	}
+}
+
+// Steps that are long since others had the processor are no fault of the program's.
+func TestALoopThatIsKeptFromItsEvents(t *testing.T) {
+	e := &evidence.Evidence{Took: time.Second, CPUTime: 900 * time.Millisecond, Tools: all(), CPU: profile(0.9, evidence.UnknownFrame), Sharing: &evidence.Sharing{},
+		Calls: &evidence.Calls{Took: time.Second, Blocked: 800 * time.Millisecond, Turns: 4}}
+	e.CPU.Stacks = e.CPU.Stacks[:1]
+	if f, _ := First(first(Diagnose(e))); f.Rule != "blocked-loop" || f.Top != "the event loop" || !strings.Contains(f.Clue, "200 ms") {
+		t.Errorf("%+v", f)
+	}
+	e.Queued = 5 * time.Second
+	if f, found := First(first(Diagnose(e))); found {
 		t.Errorf("%+v", f)
 	}
 }
@@ -206,9 +222,9 @@ func TestThePlaceIsTheProgramsOwnWhereThereIsOne(t *testing.T) {
 
 func TestTickersThatFireAreNoSpinning(t *testing.T) {
 	e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), Sharing: &evidence.Sharing{}, Calls: &evidence.Calls{Took: time.Second},
-		CPU: profile(0.9, "runtime.selectnbsend", "time.sendTime", "runtime.(*timer).unlockAndRun", "runtime.schedule")}
+		CPU: profile(0.9, "runtime.selectnbsend", "time.sendTime", "runtime.(*timer).unlockAndRun", "runtime.(*timers).run", "runtime.schedule")}
 	findings, _ := Diagnose(e)
-	if f, found := First(findings); found {
+	if f, _ := First(findings); f.Rule != "timers" {
 		t.Errorf("%+v", f)
 	}
 }

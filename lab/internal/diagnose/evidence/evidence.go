@@ -156,6 +156,10 @@ type Calls struct {
 	Timeouts time.Duration `json:"timeouts_ns,omitempty"`
 	ParkedIO time.Duration `json:"parked_io_ns,omitempty"`
 
+	// Blocked is how long threads that wait for events were away from them in one step while several became ready,
+	// all added up, and Turns how often.
+	Blocked time.Duration `json:"blocked_ns,omitempty"`
+	Turns   int64         `json:"turns,omitempty"`
 	// NoFiles is how many calls failed since the process had as many files open as it may.
 	NoFiles int64 `json:"no_files,omitempty"`
 

@@ -45,7 +45,15 @@ type begun struct {
 type threadTally struct {
 	lock, io, parked, timeouts time.Duration
 	woken                      int
+	last                       float64       // when its call before began or, of one that waits for events, ended
+	turn                       time.Duration // that it was away from its events, 0 where none waited
 }
+
+// A longTurn keeps the events of a loop waiting; one that had been ready is fetched within a promptFetch.
+const (
+	longTurn    = 50 * time.Millisecond
+	promptFetch = 1e-3 // seconds
+)
 
 // oftenParked is how many times a second a thread is woken whose waits may be for a lock.
 const oftenParked = 10
@@ -144,6 +152,7 @@ func (s *straceReader) line(line string) {
 			}
 			s.repeats.call(call[1], call[2], call[3], call[4], moved, began, at)
 		}
+		s.turned(thread, call[1], call[3], began, at)
 	} else {
 		s.foreign++
 	}
@@ -230,19 +239,45 @@ func isLock(args string) bool {
 	return strings.Contains(args, "FUTEX_WAIT_PRIVATE, 2,") || strings.Contains(args, "FUTEX_WAIT_BITSET_PRIVATE, 2, NULL")
 }
 
+// tally is the thread's, and kept unless there are too many.
+func (s *straceReader) tally(thread string) *threadTally {
+	t := s.threads[thread]
+	if t == nil {
+		if t = new(threadTally); len(s.threads) < maxUnfinished {
+			s.threads[strings.Clone(thread)] = t
+		}
+	}
+	return t
+}
+
+// turned notes how long a thread was away from its poller, in one step between two calls or in one call, while
+// several events became ready: by what it fetches next without a wait.
+func (s *straceReader) turned(thread, name, result string, began, ended float64) {
+	t := s.tally(thread)
+	if away := time.Duration((began - t.last) * float64(time.Second)); t.last > 0 && away >= longTurn && away < s.span() {
+		t.turn = away
+	}
+	t.last = began
+	if !strings.HasPrefix(name, "epoll_") || name == "epoll_ctl" || s.goProgram { // of Go these are the scheduler's
+		return
+	}
+	t.last = ended
+	switch waited := ended-began > promptFetch; {
+	case !waited && (result == "0" || result == "1"):
+		return
+	case !waited && t.turn > 0:
+		s.out.Blocked += t.turn
+		s.out.Turns++
+	}
+	t.turn = 0
+}
+
 func (s *straceReader) waited(thread, name, args, result string, took time.Duration) {
 	futex := name == "futex" && strings.Contains(args, "FUTEX_WAIT") && !s.goProgram
 	if !futex && !waits(name) {
 		return
 	}
-	t := s.threads[thread]
-	if t == nil {
-		if len(s.threads) >= maxUnfinished {
-			return
-		}
-		t = new(threadTally)
-		s.threads[strings.Clone(thread)] = t
-	}
+	t := s.tally(thread)
 	switch {
 	case !futex:
 		t.io += took
@@ -307,6 +342,14 @@ func (c *callTally) moved(result, asked int64, full bool) {
 	}
 }
 
+// span is how long it looked until now.
+func (s *straceReader) span() time.Duration {
+	if d := s.last - s.first; d > 0 && d < 1e6 {
+		return time.Duration(d * float64(time.Second))
+	}
+	return 0
+}
+
 func (s *straceReader) sum() *Calls {
 	for thread, call := range s.unfinished {
 		if took := s.last - call.at; call.at > 0 && took < 1e6 && isLock(call.text) { // it waits to the end
@@ -314,9 +357,7 @@ func (s *straceReader) sum() *Calls {
 		}
 	}
 	out := s.out
-	if d := s.last - s.first; d > 0 && d < 1e6 {
-		out.Took = time.Duration(d * float64(time.Second))
-	}
+	out.Took = s.span()
 	for _, t := range s.threads {
 		if t.lock > 0 {
 			out.LockTime += t.lock

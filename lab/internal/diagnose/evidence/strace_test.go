@@ -194,6 +194,29 @@ func TestPollsSayHowManyTheyAsk(t *testing.T) {
 	}
 }
 
+func TestStepsThatKeepEventsWaiting(t *testing.T) {
+	const fetch, read = "7 %.3f epoll_wait(3, [...], 64, -1) = %d <%.6f>\n", "7 %.3f read(5, \"\"..., 64) = 9 <0.000010>\n"
+	for name, c := range map[string]struct {
+		text string
+		want time.Duration
+	}{
+		"a long step":           {fmt.Sprintf(fetch+read+fetch+fetch, 10.0, 1, 0.01, 10.1, 10.4, 1, 1e-5, 10.41, 2, 1e-5), 300 * time.Millisecond},
+		"a call that waits":     {fmt.Sprintf(fetch+"7 10.1 fsync(4) = 0 <0.200000>\n"+fetch, 10.0, 1, 0.01, 10.3, 2, 1e-5), 200 * time.Millisecond},
+		"many short steps":      {fmt.Sprintf(fetch+read+read+read+fetch, 10.0, 3, 0.01, 10.02, 10.05, 10.09, 10.13, 9, 1e-5), 0},
+		"nothing waited":        {fmt.Sprintf(fetch+read+fetch+fetch, 10.0, 1, 0.01, 10.1, 10.4, 1, 0.01, 10.42, 2, 1e-5), 0},
+		"one at a time":         {fmt.Sprintf(fetch+read+fetch+read+fetch, 10.0, 1, 0.01, 10.1, 10.4, 1, 1e-5, 10.5, 10.9, 1, 1e-5), 0},
+		"the wait for an event": {fmt.Sprintf(fetch+fetch+fetch, 10.0, 1, 0.01, 10.02, 1, 5.0, 15.03, 2, 1e-5), 0},
+	} {
+		calls, err := readStrace(strings.NewReader(c.text), false, nil, nil, nil)
+		if err != nil || calls.Blocked.Round(time.Millisecond) != c.want {
+			t.Errorf("%s: %v in %d turns, %v", name, calls.Blocked, calls.Turns, err)
+		}
+		if calls, _ = readStrace(strings.NewReader(c.text), true, nil, nil, nil); calls.Turns > 0 {
+			t.Errorf("%s, of Go's scheduler: %+v", name, calls)
+		}
+	}
+}
+
 func TestWaitsThatDoNotEndCount(t *testing.T) {
 	c, err := readStrace(strings.NewReader("1 1.0 futex(0x5, FUTEX_WAIT_PRIVATE, 2, NULL <unfinished ...>\n2 1.0 futex(0x7, FUTEX_WAIT_PRIVATE, 0, NULL <unfinished ...>\n3 2.5 close(3) = 0 <0.0>\n"), false, nil, nil, nil)
 	if err != nil || c.LockTime != 1500*time.Millisecond || c.Parked != 0 || c.Total != 1 {
