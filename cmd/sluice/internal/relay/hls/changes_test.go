@@ -189,6 +189,32 @@ func TestAStepOfTheClock(t *testing.T) {
 	}
 }
 
+// Where the clock of pictures alone jumps between two key frames, no picture is lost, and they go on.
+func TestTheClockOfPicturesAloneJumps(t *testing.T) {
+	units, _ := clip(t)
+	video, _ := configsOf(units)
+	for _, by := range []uint32{1<<32 - 3_000, 1<<32 - 100_000, 30_000, 1 << 31} {
+		for _, n := range []int{110, 100} { // between key frames, and at one
+			x := newLine(t, video, nil, func(l *limits) { l.segments = 50 })
+			list := made(200_000, 10_000, 40, 25, video, nil)
+			for i, u := range list {
+				if i >= n {
+					u.Time += by
+				}
+				x.put(u)
+			}
+			if !x.cutter.finish() {
+				t.Fatal("no memory")
+			}
+			x.look()
+			if len(x.seen[0]) != len(list) {
+				t.Errorf("by %d at picture %d: %d pictures, want %d", int32(by), n, len(x.seen[0]), len(list))
+			}
+			x.breaks(min(1, 110-n))
+		}
+	}
+}
+
 // The date goes on with the wall clock when the stream's clock is set, in either direction,
 // and never goes back.
 func TestDatesAcrossDiscontinuities(t *testing.T) {

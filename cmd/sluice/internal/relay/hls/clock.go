@@ -26,6 +26,7 @@ type clock struct {
 	took   time.Time // when it was taken
 	onward progress
 	timing au.Timing // of pictures
+	moved  uint32    // by how much times are later than the stream's
 }
 
 // still reports that units come, and none is later than those before: no segment of them
@@ -49,6 +50,17 @@ func (s *segmenter) stepped(at int64) bool {
 		}
 	}
 	return s.clock.onward.begun && gap > step && s.read().Sub(s.clock.took).Milliseconds() < gap/2
+}
+
+// aside returns by how much the time of a unit is moved. Where the clock of pictures alone jumps between two
+// key frames they go on: those up to the next one could not be decoded behind a discontinuity.
+func (s *segmenter) aside(u *au.Unit) uint32 {
+	if t := s.tracks[0]; s.tracks[1] == nil && s.began && u.Video && !u.Key && t.heard {
+		if at := s.extend(t, u.Time+s.clock.moved); at < t.latest-back || at > t.latest+jump {
+			s.clock.moved += uint32(t.latest + max(t.frame, 1) - at)
+		}
+	}
+	return s.clock.moved
 }
 
 // progress is that of a clock.

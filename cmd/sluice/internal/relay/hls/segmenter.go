@@ -59,6 +59,7 @@ func (s *segmenter) put(u *au.Unit) bool {
 	if u.Config == nil || !s.forms.have(kind, u.Config) {
 		return u.Video || u.Config == nil || s.muted(u)
 	}
+	u.Time += s.aside(u)
 	given, early := u.Time, int64(0)
 	if u.Video {
 		u.Time, u.Offset = s.clock.timing.Next(u.Time, u.Offset)
