@@ -116,7 +116,7 @@ func (m *muxer) tracks(ctx context.Context) (video, audio *au.Config, err error)
 		}
 	}
 	if len(out) > 0 {
-		m.server.Log.Info("codecs without a form in HLS are left out", "stream", m.source.Name(), "codecs", fmt.Sprint(out))
+		m.server.Log.Warn("codecs that browsers do not play by HLS are left out of it: encode H.264, AV1, AAC or Opus", "stream", m.source.Name(), "codecs", fmt.Sprint(out))
 		m.line.mu.Lock()
 		m.leftOut = out
 		m.line.mu.Unlock()
