@@ -69,6 +69,7 @@ var beside = map[string]struct {
 	"internal/release":  {},
 	"internal/soak":     {mayImport: []string{"mem"}},
 	"internal/testcert": {},
+	"internal/testdisk": {},
 
 	"examples/broker":      {mayImport: []string{"mem", "."}},
 	"examples/echo-server": {mayImport: []string{"aio"}},

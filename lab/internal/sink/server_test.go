@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/internal/loopback"
-	"github.com/sluice-go/sluice/lab/internal/sink/sinktest"
+	"github.com/sluice-go/sluice/internal/testdisk"
 	"github.com/sluice-go/sluice/lab/internal/sink/wal"
 	"github.com/sluice-go/sluice/sluicetest"
 )
@@ -547,7 +547,7 @@ func TestUnixSockets(t *testing.T) {
 // Clients of every kind at once on a real log: what was acknowledged is there.
 func TestManyClientsOnARealLog(t *testing.T) {
 	for _, mode := range []string{"sync", "async"} {
-		dir := sinktest.Dir(t)
+		dir := testdisk.Dir(t)
 		log, _, err := wal.Open(dir, wal.Options{SegmentBytes: 100_000})
 		if err != nil {
 			t.Fatal(err)

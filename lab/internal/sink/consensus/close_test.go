@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/internal/testdisk"
 	"github.com/sluice-go/sluice/lab/internal/sink"
-	"github.com/sluice-go/sluice/lab/internal/sink/sinktest"
 	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/sluicetest"
 )
@@ -72,7 +72,7 @@ func TestEveryAppendIsAnswered(t *testing.T) {
 
 func TestCloseFinishesWhatWasAppended(t *testing.T) {
 	t.Parallel()
-	s, err := Open(Options{Dir: sinktest.Dir(t), Trio: true, Log: testLog(t), batchBytes: 2000})
+	s, err := Open(Options{Dir: testdisk.Dir(t), Trio: true, Log: testLog(t), batchBytes: 2000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestCloseFinishesWhatWasAppended(t *testing.T) {
 
 func TestRecordsTooLong(t *testing.T) {
 	t.Parallel()
-	s, err := Open(Options{Dir: sinktest.Dir(t), Trio: true, heartbeat: soon, Log: testLog(t)})
+	s, err := Open(Options{Dir: testdisk.Dir(t), Trio: true, heartbeat: soon, Log: testLog(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/internal/loopback"
-	"github.com/sluice-go/sluice/lab/internal/sink/sinktest"
+	"github.com/sluice-go/sluice/internal/testdisk"
 	"github.com/sluice-go/sluice/mem"
 )
 
@@ -76,7 +76,7 @@ type cluster struct {
 }
 
 func newCluster(t *testing.T, adjust func(*Options)) *cluster {
-	c := &cluster{t: t, dir: sinktest.Dir(t), adjust: adjust, stores: make([]*Store, 3)}
+	c := &cluster{t: t, dir: testdisk.Dir(t), adjust: adjust, stores: make([]*Store, 3)}
 	for i := range 3 {
 		c.peers = append(c.peers, Peer{ID: string(rune('a' + i)), Addr: loopback.Free(t)})
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/sluice-go/sluice/lab/internal/sink/sinktest"
+	"github.com/sluice-go/sluice/internal/testdisk"
 	"github.com/sluice-go/sluice/lab/internal/sink/wal"
 	"github.com/sluice-go/sluice/sluicetest"
 )
@@ -21,7 +21,7 @@ import (
 // written runs a trio, and returns its directory and the records of each of its logs.
 func written(t *testing.T) (dir string, records []string) {
 	t.Helper()
-	dir = sinktest.Dir(t)
+	dir = testdisk.Dir(t)
 	s, err := Open(Options{Dir: dir, Trio: true, heartbeat: soon, SegmentBytes: 8 << 10, Log: testLog(t)})
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestRandomDamagesOfANode(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				what := sinktest.Damage(t, r, dir, func(name string) bool {
+				what := testdisk.Damage(t, r, dir, func(name string) bool {
 					return name != "LOCK" && (only == "" || name == only)
 				})
 				all, kept, err := readState(dir)
@@ -126,11 +126,11 @@ func TestDamagedNodeNeverDiverges(t *testing.T) {
 	r := rand.New(rand.NewPCG(sluicetest.Seed(t), 6))
 	made, records := written(t)
 	for n := range 8 {
-		dir := sinktest.Dir(t)
+		dir := testdisk.Dir(t)
 		if err := os.CopyFS(dir, os.DirFS(made)); err != nil {
 			t.Fatal(err)
 		}
-		what := sinktest.Damage(t, r, filepath.Join(dir, "2"), func(name string) bool { return name != "LOCK" })
+		what := testdisk.Damage(t, r, filepath.Join(dir, "2"), func(name string) bool { return name != "LOCK" })
 		s, err := Open(Options{Dir: dir, Trio: true, heartbeat: soon, Log: testLog(t)})
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)

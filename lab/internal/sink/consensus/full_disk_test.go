@@ -15,8 +15,8 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/sluice-go/sluice/internal/testdisk"
 	"github.com/sluice-go/sluice/lab/internal/sink"
-	"github.com/sluice-go/sluice/lab/internal/sink/sinktest"
 	"github.com/sluice-go/sluice/lab/internal/sink/wal"
 )
 
@@ -144,7 +144,7 @@ func TestTrioGoesOnWithTwo(t *testing.T) {
 	for _, d := range disks {
 		d.room.Store(1 << 40)
 	}
-	dir := sinktest.Dir(t)
+	dir := testdisk.Dir(t)
 	s, err := Open(Options{
 		Dir: dir, Trio: true, heartbeat: soon, Log: testLog(t),
 		fs: func(node string) wal.FS { return disks[node] },
@@ -200,7 +200,7 @@ func TestTrioGoesOnWithTwo(t *testing.T) {
 // that raft has for its term.
 func TestRaftsDiskFails(t *testing.T) {
 	t.Parallel()
-	dir, disk := sinktest.Dir(t), new(smallDisk)
+	dir, disk := testdisk.Dir(t), new(smallDisk)
 	disk.room.Store(1 << 20)
 	log, _, err := wal.Open(dir, wal.Options{FS: disk})
 	if err != nil {

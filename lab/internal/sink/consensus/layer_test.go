@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/internal/loopback"
-	"github.com/sluice-go/sluice/lab/internal/sink/sinktest"
+	"github.com/sluice-go/sluice/internal/testdisk"
 )
 
 // A node gets what it lacks however long the line takes for a message of 16 entries: here more
@@ -17,7 +17,7 @@ func TestNodeCatchesUpOverASlowLine(t *testing.T) {
 	const entry, bandwidth = 512 << 10, 3 << 20
 	fast, slow := newFollower(t, "b", 0), newFollower(t, "c", bandwidth)
 	s, err := Open(Options{
-		Dir: sinktest.Dir(t), ID: "a", Peers: []Peer{{"a", loopback.Free(t)}, fast.peer, slow.peer},
+		Dir: testdisk.Dir(t), ID: "a", Peers: []Peer{{"a", loopback.Free(t)}, fast.peer, slow.peer},
 		heartbeat: soon, leaderWait: time.Second, Log: testLog(t), rpcTimeout: time.Second,
 	})
 	if err != nil {

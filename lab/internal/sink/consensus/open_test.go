@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluice-go/sluice/lab/internal/sink/sinktest"
+	"github.com/sluice-go/sluice/internal/testdisk"
 	"github.com/sluice-go/sluice/lab/internal/sink/wal"
 )
 
@@ -192,7 +192,7 @@ func TestEmptyNodeJoins(t *testing.T) {
 // One damaged log does not keep a trio from starting, and is left as it is.
 func TestTrioStartsWithADamagedLog(t *testing.T) {
 	t.Parallel()
-	dir := sinktest.Dir(t)
+	dir := testdisk.Dir(t)
 	open := func() *Store {
 		s, err := Open(Options{Dir: dir, Trio: true, heartbeat: soon, SegmentBytes: 300, Log: testLog(t)})
 		if err != nil {

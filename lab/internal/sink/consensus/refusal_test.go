@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/sluice-go/sluice/internal/loopback"
-	"github.com/sluice-go/sluice/lab/internal/sink/sinktest"
+	"github.com/sluice-go/sluice/internal/testdisk"
 )
 
 // notes are what was logged; safe for concurrent use.
@@ -38,7 +38,7 @@ func refused(t *testing.T, times int, answer func(*follower, *raft.AppendEntries
 	follows, refuses := newFollower(t, "b", 0), newFollower(t, "c", 0)
 	said := new(notes)
 	s, err := Open(Options{
-		Dir: sinktest.Dir(t), ID: "a", Peers: []Peer{{"a", loopback.Free(t)}, follows.peer, refuses.peer},
+		Dir: testdisk.Dir(t), ID: "a", Peers: []Peer{{"a", loopback.Free(t)}, follows.peer, refuses.peer},
 		heartbeat: soon, leaderWait: time.Second, Log: slog.New(slog.NewTextHandler(said, nil)), shutdown: 20 * time.Second,
 	})
 	if err != nil {

@@ -4,12 +4,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/sluice-go/sluice/lab/internal/sink/sinktest"
+	"github.com/sluice-go/sluice/internal/testdisk"
 )
 
 func TestTrioKeepsWhatItAcknowledges(t *testing.T) {
 	t.Parallel()
-	dir := sinktest.Dir(t)
+	dir := testdisk.Dir(t)
 	l := newLedger()
 	for _, name := range []string{"first", "second"} {
 		s, err := Open(Options{Dir: dir, Trio: true, heartbeat: soon, Log: testLog(t)})

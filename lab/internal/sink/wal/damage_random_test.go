@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluice-go/sluice/lab/internal/sink/sinktest"
+	"github.com/sluice-go/sluice/internal/testdisk"
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
@@ -56,9 +56,9 @@ func TestRandomDamages(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	counts := map[string]int{}
 	for _, killed := range []bool{false, true} {
-		made := sinktest.Dir(t)
+		made := testdisk.Dir(t)
 		records := written(t, made, r, killed)
-		dir := filepath.Join(sinktest.Dir(t), "log")
+		dir := filepath.Join(testdisk.Dir(t), "log")
 		for n := range 200 {
 			if err := os.RemoveAll(dir); err != nil {
 				t.Fatal(err)
@@ -66,7 +66,7 @@ func TestRandomDamages(t *testing.T) {
 			if err := os.CopyFS(dir, os.DirFS(made)); err != nil {
 				t.Fatal(err)
 			}
-			what := sinktest.Damage(t, r, dir, func(name string) bool { return name != lockName })
+			what := testdisk.Damage(t, r, dir, func(name string) bool { return name != lockName })
 			before := content(t, dir)
 			l, recovery, err := Open(dir, Options{})
 			if err != nil {

@@ -1,4 +1,4 @@
-package sinktest
+package testdisk
 
 import (
 	"os"

@@ -1,6 +1,6 @@
-// Package sinktest breaks files as disks and people do, for tests of what a store makes
-// of it.
-package sinktest
+// Package testdisk has directories for tests of what is stored, and breaks the files in
+// them as disks and people do.
+package testdisk
 
 import (
 	"bytes"
