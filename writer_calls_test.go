@@ -284,4 +284,20 @@ func TestWriterFlushesByItselfAtBound(t *testing.T) {
 	}
 }
 
+// As with bufio.Writer, a small bound does not cut what is longer.
+func TestAWriteLongerThanTheBoundIsOneCall(t *testing.T) {
+	for _, bound := range []int{1, 100, 5000} {
+		var r recorder
+		w := writerOf(t, paranoid(t), bound, &r)
+		p := testData(bound + 1)
+		_ = w.WriteByte('x')
+		if n, err := w.Write(p); n != len(p) || err != nil {
+			t.Fatalf("Bound %d: %d, %v", bound, n, err)
+		}
+		if len(r.calls) != 1 || !bytes.Equal(r.all(), append([]byte{'x'}, p...)) {
+			t.Errorf("Bound %d: calls of %v bytes for 1 and %d", bound, r.lengths(), len(p))
+		}
+	}
+}
+
 var _ io.ReaderFrom = (*sluice.BufWriter)(nil)

@@ -2,8 +2,8 @@ package sluice
 
 import "github.com/sluice-go/sluice/mem"
 
-// Write takes p, borrowed until it returns: what is short is copied, what is
-// long is sent at once, behind what waits.
+// Write takes p, borrowed until it returns: what is short is copied; what is
+// 8 KiB or longer, or longer than Options.BufLen, is sent at once, with what waits.
 func (b *BufWriter) Write(p []byte) (int, error) {
 	if b.err == nil && len(p) <= len(b.buf)-b.e && len(p) < directFrom {
 		b.e += copy(b.buf[b.e:], p)
@@ -13,7 +13,7 @@ func (b *BufWriter) Write(p []byte) (int, error) {
 }
 
 func (b *BufWriter) writeSlow(p []byte) (int, error) {
-	if len(p) < directFrom {
+	if len(p) < directFrom && len(p) <= b.bound {
 		return copyIn(b, p)
 	}
 	if err := b.failed(); err != nil {
