@@ -1,8 +1,10 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"net"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,12 +21,35 @@ func (d dialer) Dial(network, address string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &dialed{c, context.AfterFunc(d.done, func() { c.Close() })}, nil
+	return &dialed{Conn: c, stop: context.AfterFunc(d.done, func() { c.Close() })}, nil
 }
 
+// A dialed connection has a guard, except over TLS, of whose server the client sees a certificate, and WebSocket.
 type dialed struct {
 	net.Conn
-	stop func() bool
+	stop  func() bool
+	guard guard       // of the goroutine that reads
+	wrote atomic.Bool // the first bytes, which show what is spoken
+	other atomic.Bool // it is not the plain protocol
+}
+
+// Write looks at what the client says first.
+func (d *dialed) Write(p []byte) (int, error) {
+	if len(p) > 0 && !d.wrote.Swap(true) && !bytes.HasPrefix(p, []byte("CONNECT ")) {
+		d.other.Store(true)
+	}
+	return d.Conn.Write(p)
+}
+
+// Read returns what the guard has passed.
+func (d *dialed) Read(p []byte) (int, error) {
+	n, err := d.Conn.Read(p)
+	if n > 0 && !d.other.Load() {
+		if err := d.guard.pass(p[:n]); err != nil {
+			return 0, err
+		}
+	}
+	return n, err
 }
 
 // Close takes the connection from those that the dialer closes.
