@@ -76,14 +76,15 @@ check:
 
 long:
 	@scripts/ensure-tools.sh players
-	SLUICE_LONG=1 go test -count=1 -run SRTOverABadLine ./cmd/sluice/internal/relay
+	SLUICE_LONG=1 go test -count=1 -v -run "OverABadLine|OverASlowLine|DoctorOfManyStreams|EventsOfEachProtocol" ./cmd/sluice/internal/relay
 	SLUICE_LONG=1 go test -count=1 -v -run "Mended|ProgramsInC" ./lab/internal/diagnose/realtest
+	go test -count=1 -run AnIdleConnectionCostsFewBytes ./aio
 	SLUICE_HANDSHAKES=10000 go test -count=1 -run HandshakesLeaveNoGoroutine ./aio
 	SLUICE_LONG=1 go test -count=1 -v -run "FilesOfARelease|InstallFromARelease" ./internal/release
 	SLUICE_LONG=1 go test -count=1 -v -run Mutants ./vet/ownership
 	SLUICE_LONG=1 go test -count=1 -v -run AllVariants ./lab/internal/scenarios
-	SLUICE_LONG=1 go test -count=1 -v -timeout 1h -run "WHEP|WHIP|HLS|Players|Upgrades|Costs|Delays|PushBySRT|Image|HalfHeaders" ./cmd/sluice/internal/relay/realtest
-	SLUICE_LONG=1 go test -count=1 -v -timeout 3h -run "SurvivesKills|EdgesSurvive|NodesThatAreStopped|NodesDrainTogether|Partitions|RollingRestart|PageEndsASession" ./cmd/sluice/internal/relay/realtest
+	SLUICE_LONG=1 go test -count=1 -v -timeout 1h -run "WHEP|WHIP|HLS|Players|Upgrades|Costs|Delays|PushBySRT|Image|SmallControlGroup" ./cmd/sluice/internal/relay/realtest
+	SLUICE_LONG=1 go test -count=1 -v -timeout 3h -run "SurvivesKills|EdgesSurvive|NodesThatAreStopped|NodesWithBadLines|NodesFarApart|NodesDrainTogether|Partitions|RollingRestart|PageEndsASession" ./cmd/sluice/internal/relay/realtest
 
 # Each publisher, player and codec, and the table in docs of what came out.
 protocols:
