@@ -254,7 +254,7 @@ func (s *straceReader) tally(thread string) *threadTally {
 // several events became ready: by what it fetches next without a wait.
 func (s *straceReader) turned(thread, name, result string, began, ended float64) {
 	t := s.tally(thread)
-	if away := time.Duration((began - t.last) * float64(time.Second)); t.last > 0 && away >= longTurn && away < s.span() {
+	if away := time.Duration((began - t.last) * float64(time.Second)); t.last > 0 && away >= longTurn && away < LongestEach {
 		t.turn = away
 	}
 	t.last = began
@@ -342,14 +342,6 @@ func (c *callTally) moved(result, asked int64, full bool) {
 	}
 }
 
-// span is how long it looked until now.
-func (s *straceReader) span() time.Duration {
-	if d := s.last - s.first; d > 0 && d < 1e6 {
-		return time.Duration(d * float64(time.Second))
-	}
-	return 0
-}
-
 func (s *straceReader) sum() *Calls {
 	for thread, call := range s.unfinished {
 		if took := s.last - call.at; call.at > 0 && took < 1e6 && isLock(call.text) { // it waits to the end
@@ -357,7 +349,9 @@ func (s *straceReader) sum() *Calls {
 		}
 	}
 	out := s.out
-	out.Took = s.span()
+	if d := s.last - s.first; d > 0 && d < 1e6 {
+		out.Took = time.Duration(d * float64(time.Second))
+	}
 	for _, t := range s.threads {
 		if t.lock > 0 {
 			out.LockTime += t.lock

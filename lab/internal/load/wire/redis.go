@@ -228,21 +228,19 @@ func (r *resp) value(line []byte) error {
 		if err != nil || n < -1 || n > most || kind == ';' && n < 0 {
 			return 0, fmt.Errorf("%w: the length %.40q", ErrReply, line)
 		}
-		return max(n, -1), nil
+		return n, nil
 	}
 	unknown, last := string(text) == "?", len(r.open)-1
-	switch {
-	case r.parts != (kind == ';'):
-		kind = 0
-	case kind == '.' && len(text) == 0 && last >= 0 && r.values < 0:
+	if kind == '.' && len(text) == 0 && last >= 0 && r.values < 0 {
 		r.open, r.values = r.open[:last], r.open[last]
 		return nil
 	}
 	r.values = max(r.values, 0)
 	switch {
+	case r.parts != (kind == ';'):
+		kind = 0
 	case unknown && kind == '$':
-		r.parts = true
-		r.values++
+		r.parts, r.values = true, r.values+1
 		return nil
 	case unknown && strings.IndexByte("*~>%", kind) >= 0 && last+1 < mostOpen:
 		r.open, r.values = append(r.open, r.values), 0
