@@ -211,7 +211,7 @@ var advice = map[load.Code]string{
 	load.GeneratorFull:   "more --threads, a lower --rate, fewer --conns, or the generator on a processor or machine of its own",
 	load.EndedEarly:      "a longer run, or a shorter --warmup",
 	load.NothingAnswered: "a longer --duration; whether the target speaks the protocol that was asked for",
-	load.TargetFailed:    "what the target logs; whether it speaks the protocol that was asked for; --redial if it is to restart, but with HTTP/2",
+	load.TargetFailed:    "what the target logs; whether it speaks the protocol that was asked for; --redial if it is to restart (not with HTTP/2)",
 }
 
 func invalid(r *load.Result) []document.Item {
