@@ -21,34 +21,6 @@ import (
 
 const defaultPage = "sluice-bench.html"
 
-const benchText = `bench runs each scenario's variants side by side, in interleaved rounds, and
-prints medians, ratios to the strongest usual way of doing the same work, and
-their 95 % confidence intervals; ~ where there is no difference. All variants
-consume the same bytes, which is checked.
-
-A scenario is named as --list shows it, by the beginning of its name (framing,
-framing/good, tcp), or by a glob ('*/worst'). Without names all are run but
-four, which have to be named: relay, live relays with up to 1,000 viewers,
-takes 7 minutes of its own (with --full 30); cluster, nodes that watch each
-other, as long; budget, readers that have to wait for memory, a few seconds a
-round; streams/10000 takes 2 GB of memory.
-
-The default takes about a minute and runs every scenario, those that take a
-second or more for one round. --quick ends within 20 seconds, wherever it is then.
---full takes up to 15 minutes, with at least 15 rounds of each scenario. Nothing is
-judged with fewer than 6 rounds: its targets are undecided, as are those whose bound
-is within the interval.
-
-There is one line for each scenario, about the target that is missed or undecided, or
-its first; --all prints every variant, and the page has them too.
-
-An interrupt ends the run early: whole rounds are kept and reported.
-
-Exit codes: 0 done; 1 a scenario failed or a file could not be written; 2 wrong
-command line; 3 interrupted, or variants did not do the same work; 4 with
---full --check, a target was missed. Targets never fail a run without --check:
-noise is no failure.`
-
 func (a App) bench() *cobra.Command {
 	var f benchFlags
 	cmd := &cobra.Command{

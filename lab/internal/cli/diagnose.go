@@ -17,25 +17,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/report"
 )
 
-const diagnoseText = `diagnose looks at one program with several tools and says what costs most and what to
-try. The program is a command, which is started (again, if it ends meanwhile), a process that
-runs, or what was recorded of one: files of pprof, Go's execution trace, or the output of
-perf script or strace -f -T -ttt. It may be written in Go or not; --url adds the net/http/pprof
-of one that has it, or is all there is of one on another machine.
-
-It goes by processor time (perf, pprof), system calls (strace, which slows the program
-down for a second), what goroutines wait for (read from the memory of the process, or by
-the execution trace), and memory that processors share. Tools that are missing are named,
-and so are the rules that could not be decided for want of them.
-
-The cost in the table is the part of the time that mending is thought to give
-back at most; from 20 % on it is worth mending first. Lines without a cost only say
-what a tool saw most of.
-
-Exit codes: 0 done, whatever was found; 1 the program failed, the server did not
-answer, or no tool could be used; 2 wrong command line; 3 interrupted: what was seen
-until then is shown.`
-
 const (
 	shortestLook = 100 * time.Millisecond
 	longestLook  = evidence.LongestEach

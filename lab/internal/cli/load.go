@@ -19,43 +19,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
-const loadText = `load puts load on a server and says what came of it: throughput, requests a
-second, latency, and what generator and target used of the machine. Of several
-targets, separated by commas, connections go to each in turn. A target is
-
-  http://, https://    --method, --header, --body, --http2; statuses are counted
-  ws://, wss://        a binary message for each request, any message as its reply
-  redis://, rediss://  --command; redis://USER:PASSWORD@HOST/DATABASE logs in
-  file:PATH            --pattern, --fsync, --direct: reads and writes of blocks
-  tcp://, tcp+tls://   what --protocol says, or --request and --reply
-  HOST:PORT, unix:PATH the same
-
---protocol says what the target answers: frame (a 4-byte big-endian length and so
-many bytes, the same again), ack (the same request, 8 bytes back: lab sink), or
-echo (the bytes as they are, without framing). lab echo is a target for frame
-and echo.
-
-A file that does not exist is made, and removed afterwards. One that exists is
-written only with --overwrite.
-
-With --rate it is an open loop: requests are due at their times whatever the
-target does, and latency counts from the time at which a request was due. Without,
-or with 0, it is a closed loop: a request is sent when there is room for it. A
-closed loop hides stalls. --search looks for the highest rate within a limit.
-
-It measures the error of the machine's timers first. A run in which the generator was
-the limit is INVALID: it says why, and shows no latency.
-
-Passwords in addresses and commands, and values of headers that may be secret, are
-hidden in all that it prints and writes; of --body and --request it writes a checksum.
-
---pid reads what the target's process and its children use of the machine (Linux).
-
-An interrupt ends it early: what there is until then is reported.
-
-Exit codes: 0 done; 1 the target failed, or a file could not be written; 2 wrong
-command line; 3 the run was invalid or interrupted.`
-
 func (c loadCommand) command() *cobra.Command {
 	f := &loadFlags{plan: load.Default()}
 	p := &f.plan

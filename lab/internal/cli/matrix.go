@@ -17,23 +17,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
-const matrixText = `matrix measures a grid: how throughput and latency change over two or three things
-at once.
-
-  size-conns    64 B to 1 MiB by 1 to 1,024 connections, for each engine of lab echo,
-                with the knee: the fewest connections that are as good as any
-  rate-network  requests at a rate by the network's latency, for several jitters
-  rate-durability  records at a rate by their size, for each durability of lab sink
-
-It starts the targets itself; with --target the first two are measured on any server
-that lab load can put load on. Cells are measured in each of three rounds, in an order drawn from
-the seed. A cell in which the generator was the limit says so and has no figure.
-
-An interrupt ends it early: whole runs are kept and reported.
-
-Exit codes: 0 done; 1 a target or a file failed; 2 wrong command line; 3 interrupted,
-or no run was valid.`
-
 type matrixFlags struct {
 	choice matrix.Choice
 	load   loadFlags // of --target

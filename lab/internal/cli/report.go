@@ -15,25 +15,6 @@ import (
 
 const defaultReport = "sluice-report.html"
 
-const reportText = `report makes one page of any results that lab wrote with --json. The page opens
-without a network, in light and dark, on a phone too, and prints.
-
-With --benchstat it prints benchmark text instead, which benchstat reads.
-
-With --baseline OLD it compares one result with an earlier one of the same kind, of bench
-or load. Each row is worse, better, undecided, or ~: no difference beyond noise. At
-least --at-least per cent count, the surer the more rows there are. Results of different
-machines or plans are not compared unless with --force, and then it says so.
-
-With --results DIR it writes DIR/recorded.md from the results in DIR/data, as the tables in
-docs/results are: processors beside each other, with dates and commands.
-
-The result - is standard input.
-
-Exit codes: 0 done, and nothing worse than the baseline; 1 a file could not be
-read or written; 2 wrong command line; 3 the results cannot be compared; 4 a
-regression beyond noise.`
-
 func (a App) report() *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{

@@ -84,19 +84,6 @@ func listening(at net.Addr) string {
 	return "listening on " + map[string]string{"unix": "unix:"}[at.Network()] + at.String() + "\n"
 }
 
-const echoText = `echo sends back what it receives, over TCP or, with the address unix:PATH, over a
-Unix socket: a target for load tests. With port 0 it takes any that is free; the first
-line says where it listens.
-
---engine aio runs one goroutine, however many connections there are; std a goroutine and
-a buffer for each connection, as people write with the standard library.
-
-An interrupt or SIGTERM ends it: what has been read is sent back first, for at
-most 5 seconds.
-
-Exit codes: 0 ended by a signal; 1 it cannot listen, or listening failed; 2
-wrong command line.`
-
 func (a App) echo() *cobra.Command {
 	var f serverFlags
 	settings := echo.Settings{Grace: serverGrace}

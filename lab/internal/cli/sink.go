@@ -23,28 +23,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
-const sinkText = `sink keeps what it is sent, over TCP or, with the address unix:PATH, over a Unix
-socket, in a log of checksummed files: a target for load tests that shows what
-durability costs. A request is a 4-byte big-endian length and so many bytes; its answer
-is 8 bytes, the big-endian number of the record. lab load --protocol ack speaks that.
-
---durability says when the answer comes:
-
-  async  on receipt. The record is written soon, and synced every --sync-every.
-  sync   after fsync. Records that come during one share the next.
-  raft   after a majority of the nodes of a cluster has synced: --trio runs three
-         in this process; or each is a sink of its own, with --id and --peers.
-
-A kill -9 is not a power cut: what the kernel has been given outlives the process
-and not the machine. The first lines say where it listens, what an answer promises,
-and where the log is. A log is opened again where it ended; what a crash has torn
-is cut off, and said. When the disk is full or fails nothing is answered any more,
-and the sink ends. An interrupt or SIGTERM ends it: what has been received whole is
-appended and answered first, for at most 5 seconds, and synced.
-
-Exit codes: 0 ended by a signal; 1 it cannot listen or open its log, the log is
-damaged, or writing failed; 2 wrong command line.`
-
 func (a App) sink() *cobra.Command {
 	f := sinkFlags{segment: 64 << 20, maxRecord: 4 << 20}
 	cmd := &cobra.Command{

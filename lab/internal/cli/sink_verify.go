@@ -13,21 +13,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
-const sinkVerifyText = `verify reads the logs that sinks have left in directories, checks every record, and
-changes nothing. A log that ends in a torn record, as a crash leaves it, is no error:
-the next start of a sink cuts that off. All directories are judged, also behind one
-whose log is damaged, of which the records before the damage count.
-
-With --acked it shows that what a client was acknowledged is a subset of what is
-recovered: the file, which lab load --acks writes, has the number, checksum and
-length of each record that was acknowledged. Directories are then the nodes of one
-cluster: a record is found when one of them has it and none has another
-under its number. The directory of a --trio stands for its three nodes. A node that was
-behind when it ended gets the rest when it is started again.
-
-Exit codes: 0 all is readable and, with --acked, there; 1 something cannot be read
-or is damaged; 2 wrong command line; 3 interrupted; 4 acknowledged records are missing.`
-
 func (a App) sinkVerify() *cobra.Command {
 	var ackedFile, jsonFile string
 	cmd := &cobra.Command{
