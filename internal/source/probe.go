@@ -16,6 +16,7 @@ type probe struct {
 
 	mu      sync.Mutex
 	report  chan<- error // nil while it is stopped
+	starts  uint64       // number of the latest start
 	running bool
 }
 
@@ -23,9 +24,10 @@ func (p *probe) start(report chan<- error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.report = report
+	p.starts++
 	if !p.running {
 		p.running = true
-		go p.run()
+		go p.run(p.starts)
 	}
 }
 
@@ -35,31 +37,38 @@ func (p *probe) stop() {
 	p.mu.Unlock()
 }
 
-func (p *probe) run() {
+func (p *probe) run(start uint64) {
 	for {
 		_, err := p.r.Read(nil)
-		if !p.goOn(err) {
+		if start = p.goOn(start, err); start == 0 {
 			return
 		}
 		time.Sleep(lookEvery)
 	}
 }
 
-func (p *probe) goOn(err error) bool {
+// goOn takes the error of a Read that was made for that start, and returns which one the next
+// Read is for, 0 for none. The error of a Read for an earlier start says nothing: a deadline may
+// have been taken away since.
+func (p *probe) goOn(start uint64, err error) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err == io.EOF {
-		// The peer has ended, which is no reason to wait no longer: bytes that
-		// came before may be in the reader.
-		p.report = nil
-	}
-	if err != nil && p.report != nil {
-		select {
-		case p.report <- err:
-		default:
+	if start == p.starts {
+		if err == io.EOF {
+			// The peer has ended, which is no reason to wait no longer: bytes that
+			// came before may be in the reader.
+			p.report = nil
 		}
-		p.report = nil
+		if err != nil && p.report != nil {
+			select {
+			case p.report <- err:
+			default:
+			}
+			p.report = nil
+		}
 	}
-	p.running = p.report != nil
-	return p.running
+	if p.running = p.report != nil; !p.running {
+		return 0
+	}
+	return p.starts
 }
