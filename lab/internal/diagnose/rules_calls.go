@@ -230,17 +230,15 @@ func blockedLoop(s *facts) (Finding, string) {
 		return Finding{}, ""
 	}
 	part := min(1, c.Blocked.Seconds()/c.Took.Seconds())
-	// What it waited for a processor is no fault of its own.
-	own := s.CPUTime.Seconds() / max(1e-9, (s.CPUTime+s.Queued).Seconds())
-	if !s.Saw(evidence.ToolProc) {
-		own = 1
-	}
+	// What it waited for a processor is no fault of its own; one that sleeps waits for none.
+	queued := s.Queued.Seconds()
+	own := max(part*(1-queued/max(1e-9, s.CPUTime.Seconds()+queued)), part-queued/max(1e-9, s.Took.Seconds()))
 	top := "the event loop"
 	if list := spots(s.cpu, anyStack, ownOrInnermost); len(list) > 0 && list[0].frame.Own() {
 		top = place(list[0].frame)
 	}
 	return Finding{
-		Tool: evidence.ToolStrace, Top: top, Share: part, Score: part * own,
+		Tool: evidence.ToolStrace, Top: top, Share: part, Score: own,
 		Clue: fmt.Sprintf("%s in which an event loop did one thing, of %s on average, while other events waited: %s of the time", units.Plural(c.Turns, "turn"), units.Time(c.Blocked/time.Duration(c.Turns)), units.Percent(part)),
 		Try:  "long work in other threads or processes (worker_threads, run_in_executor), or in pieces with a return to the loop in between; no calls that wait (fs.readFileSync, time.sleep)",
 	}, ""

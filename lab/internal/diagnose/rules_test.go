@@ -175,6 +175,10 @@ func TestALoopThatIsKeptFromItsEvents(t *testing.T) {
 	if f, found := First(first(Diagnose(e))); found {
 		t.Errorf("%+v", f)
 	}
+	e.CPUTime, e.Queued = 10*time.Millisecond, 100*time.Millisecond
+	if f, _ := First(first(Diagnose(e))); f.Rule != "blocked-loop" || f.Score < 0.6 {
+		t.Errorf("one that sleeps: %+v", f)
+	}
 }
 
 func TestFindingsAreWholeAndInOrder(t *testing.T) {

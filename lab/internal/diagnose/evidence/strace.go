@@ -194,8 +194,7 @@ func (s *straceReader) call(thread, name, args, result, after, seconds string) {
 		s.waited(thread, name, args, strings.TrimSpace(result+after), time.Duration(took*float64(time.Second)))
 	}
 	if at, polls := watchedAt[name]; polls {
-		text, _ := argument(args, at)
-		if n, err := strconv.ParseInt(text, 0, 32); err == nil && n > 0 {
+		if n, err := strconv.ParseInt(argument(args, at), 0, 32); err == nil && n > 0 {
 			c.Watched += n
 		}
 	}
@@ -319,9 +318,8 @@ func direction(name string) string {
 // scattered reports whether a read does not begin where the one before on its file ended, so that no larger
 // buffer would join them: those of pages of a database.
 func (d *descriptor) scattered(name, args string, result int64) bool {
-	text, ok := argument(args, 3)
-	at, err := strconv.ParseInt(text, 0, 64)
-	if name != "pread64" || !ok || err != nil {
+	at, err := strconv.ParseInt(argument(args, 3), 0, 64)
+	if name != "pread64" || err != nil {
 		return false
 	}
 	end := d.end
@@ -408,11 +406,7 @@ func askedOf(name, args string) int64 {
 	if !ok {
 		return -1
 	}
-	arg, ok := argument(args, n)
-	if !ok {
-		return -1
-	}
-	bytes, err := strconv.ParseInt(arg, 0, 64)
+	bytes, err := strconv.ParseInt(argument(args, n), 0, 64)
 	if err != nil || bytes < 0 {
 		return -1
 	}
@@ -443,8 +437,8 @@ func iovecBytes(args string) int64 {
 }
 
 // argument finds the nth of the arguments, which commas part outside of quotes
-// and brackets.
-func argument(args string, n int) (string, bool) {
+// and brackets; empty where there are fewer.
+func argument(args string, n int) string {
 	if strings.ContainsRune(args, '"') {
 		args = texts.ReplaceAllString(args, "_")
 	}
@@ -454,9 +448,8 @@ func argument(args string, n int) (string, bool) {
 		}
 		args = nested.ReplaceAllString(args, "_")
 	}
-	list := strings.Split(args, ",")
-	if n >= len(list) {
-		return "", false
+	if list := strings.Split(args, ","); n < len(list) {
+		return strings.TrimSpace(list[n])
 	}
-	return strings.TrimSpace(list[n]), true
+	return ""
 }
