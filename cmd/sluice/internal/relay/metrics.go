@@ -25,6 +25,17 @@ func buildInfo(version string) prometheus.Collector {
 	return build
 }
 
+// memoryFigures are what max-memory bounds, and the bound.
+func memoryFigures(used func() int64, limit int64) []prometheus.Collector {
+	gauge := func(name, help string, of func() int64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_memory_" + name, Help: help}, func() float64 { return float64(of()) })
+	}
+	return []prometheus.Collector{
+		gauge("used_bytes", "What max-memory bounds: counted memory that is checked out, and what the kernel holds for connections.", used),
+		gauge("limit_bytes", "The bound. From nine tenths of it on the slowest viewers are closed, and publishers refused.", func() int64 { return limit }),
+	}
+}
+
 // arrivals are the figures of connections that have not made a request.
 func arrivals(protocol string, stats func() listen.ArrivalStats) []prometheus.Collector {
 	prefix := "sluice_" + strings.ToLower(protocol) + "_handshakes"

@@ -191,6 +191,21 @@ func TestMetricsKeepTheirTotals(t *testing.T) {
 	}
 }
 
+// What max-memory bounds is shown beside the bound, so that an alert comes before sessions are refused.
+func TestMemoryBesideItsLimit(t *testing.T) {
+	const limit = 128 << 20
+	s := startRelay(t, func(c *relayConfig) { c.MaxMemory = limit })
+	if _, text := s.get(t, "/metrics"); !strings.Contains(text, "\nsluice_memory_limit_bytes 1.34217728e+08\n") {
+		t.Errorf("no limit of %d", limit)
+	}
+	p := s.publishing(t, "/live/s.flv")
+	p.send(t, flvtest.Clip(t)[:50]...)
+	relayEventually(t, "the memory of the stream", func() bool {
+		_, text := s.get(t, "/metrics")
+		return strings.Contains(text, "\nsluice_memory_used_bytes ") && !strings.Contains(text, "\nsluice_memory_used_bytes 0\n")
+	})
+}
+
 // Names and help follow the conventions of Prometheus, and the dashboard asks for
 // nothing that there is not.
 func TestMetricsConventions(t *testing.T) {

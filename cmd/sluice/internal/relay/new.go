@@ -215,6 +215,9 @@ func (s *Server) attach(version string, times prometheus.Collector) error {
 	metrics.MustRegister(arrivals("HTTP", s.web.Arrivals.Stats)...)
 	metrics.MustRegister(arrivals("RTSP", s.rtsp.Arrivals.Stats)...)
 	metrics.MustRegister(arrivals("SRT", s.srt.Arrivals.Stats)...)
+	if s.memory != nil {
+		metrics.MustRegister(memoryFigures(s.memory.Used, s.most)...)
+	}
 	if err := s.attachRecorders(c); err != nil {
 		return err
 	}

@@ -128,6 +128,9 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
+// Used returns how many bytes there are of what max-memory bounds, as of the latest look, a moment ago.
+func (k *Keeper) Used() int64 { return k.total.Load() }
+
 // Admit returns an error that matches session.ErrFull when there is no room for another
 // publisher.
 func (k *Keeper) Admit() error {
