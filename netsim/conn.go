@@ -80,7 +80,8 @@ func (c *Conn) made() {
 	}
 }
 
-// Read implements net.Conn. It borrows p until it returns.
+// Read implements net.Conn. It borrows p until it returns. An empty p waits for nothing, and
+// fails as others do after Close, a reset or a passed deadline.
 func (c *Conn) Read(p []byte) (int, error) {
 	c.made()
 	c.reading <- struct{}{}
@@ -89,6 +90,9 @@ func (c *Conn) Read(p []byte) (int, error) {
 		return 0, c.fail("read", err)
 	}
 	if len(p) == 0 {
+		if c.readBy.passed() {
+			return 0, c.fail("read", os.ErrDeadlineExceeded)
+		}
 		return 0, nil
 	}
 	if c.in.unlucky() {

@@ -88,6 +88,27 @@ func TestPassedDeadlineRefusesWhatIsThere(t *testing.T) {
 	})
 }
 
+// A BufReader that waits for memory finds a passed deadline so, as with net.Pipe.
+func TestPassedDeadlineRefusesAReadOfNothing(t *testing.T) {
+	for name, o := range slowAndPlain {
+		t.Run(name, func(t *testing.T) {
+			a, b := netsim.Pipe(o, netsim.Options{})
+			defer b.Close()
+			defer a.Close()
+			if n, err := a.Read(nil); n != 0 || err != nil {
+				t.Errorf("without a deadline: %d, %v", n, err)
+			}
+			_ = a.SetReadDeadline(time.Unix(1, 0))
+			_, err := a.Read(nil)
+			wantTimeout(t, err)
+			_ = a.SetReadDeadline(time.Time{})
+			if n, err := a.Read(nil); n != 0 || err != nil {
+				t.Errorf("when it is taken away: %d, %v", n, err)
+			}
+		})
+	}
+}
+
 func TestDeadlineMayChangeDuringAWait(t *testing.T) {
 	for name, o := range slowAndPlain {
 		t.Run(name, func(t *testing.T) {
