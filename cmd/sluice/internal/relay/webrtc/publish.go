@@ -2,10 +2,12 @@ package webrtc
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/pion/rtp"
 	pion "github.com/pion/webrtc/v4"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
@@ -70,11 +72,20 @@ func (x *publishing) prepare() error {
 			// The library reports tracks in any order, also those of which nothing comes.
 			buf := make([]byte, readSize)
 			n, _, err := t.Read(buf)
-			if err != nil || !x.takes(i, t.SSRC()) {
+			switch {
+			case err != nil:
+				return
+			case int(buf[1]&0x7f) == f.rtx:
+				// The library puts these in their place only where the offer names their source.
+				if x.takesRepairs() {
+					x.receive(i, t, buf, n, true)
+				}
+				return
+			case !x.takes(i, t.SSRC()):
 				return
 			}
 			go x.hear(i, r)
-			x.receive(i, t, buf, n)
+			x.receive(i, t, buf, n, false)
 			return
 		}
 	})
@@ -92,6 +103,16 @@ func (x *publishing) takes(number int, from pion.SSRC) bool {
 	x.reading.Add(2)
 	x.heard[number] = from
 	return true
+}
+
+// takesRepairs reports whether a source is read whose packets are sent again. Then a goroutine reads.
+func (x *publishing) takesRepairs() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.closed {
+		x.reading.Add(1)
+	}
+	return !x.closed
 }
 
 // begin registers the publisher: media can flow.
@@ -140,8 +161,9 @@ func (x *publishing) watch() {
 	}
 }
 
-// receive takes the packets of a track until it ends. The first n bytes of buf are the first.
-func (x *publishing) receive(number int, t *pion.TrackRemote, buf []byte, n int) {
+// receive takes the packets of a track until it ends, or those of it that are sent again. The first n bytes of buf
+// are the first.
+func (x *publishing) receive(number int, t *pion.TrackRemote, buf []byte, n int, again bool) {
 	defer x.reading.Done()
 	select {
 	case <-x.started:
@@ -150,6 +172,11 @@ func (x *publishing) receive(number int, t *pion.TrackRemote, buf []byte, n int)
 	}
 	for err := error(nil); err == nil; n, _, err = t.Read(buf) {
 		x.bytes.Add(int64(n))
+		if again {
+			if n = x.original(number, buf[:n]); n == 0 {
+				continue
+			}
+		}
 		packet, err := x.server.Alloc.TryGet(n)
 		if err != nil {
 			continue // no memory: lost, as on the way
@@ -170,6 +197,28 @@ func (x *publishing) receive(number int, t *pion.TrackRemote, buf []byte, n int)
 			x.askKey(now)
 		}
 	}
+}
+
+// original puts the packet of a track in place of p, in which it is sent again (RFC 4588, section 4), and returns its
+// length; 0: there is none, as in packets by which a client measures its line.
+func (x *publishing) original(number int, p []byte) int {
+	x.mu.Lock()
+	source := x.heard[number]
+	x.mu.Unlock()
+	var h rtp.Header
+	head, err := h.Unmarshal(p)
+	padding := 0
+	if h.Padding {
+		padding = int(p[len(p)-1])
+	}
+	const sequence = 2 // bytes
+	if err != nil || source == 0 || len(p) <= head+sequence+padding {
+		return 0
+	}
+	p[1] = p[1]&0x80 | x.chosen[number].PayloadType
+	copy(p[2:], p[head:head+sequence])
+	binary.BigEndian.PutUint32(p[8:], uint32(source))
+	return head + copy(p[head:], p[head+sequence:])
 }
 
 // frameError is the error that the session ends with for one of the intake.
