@@ -38,6 +38,7 @@ players)
 	plugins=/usr/lib/$(uname -m)-linux-gnu/gstreamer-1.0
 	tools="$tools
 buildah|buildah|make long builds the image
+iptables|iptables|make long has lines between nodes lose packets
 gst-launch-1.0|gstreamer1.0-tools|make long has GStreamer play and publish
 $plugins/libgstsrt.so|gstreamer1.0-plugins-bad|make long has GStreamer play and publish
 $plugins/libgstflv.so|gstreamer1.0-plugins-good|make long has GStreamer play and publish

@@ -2,12 +2,15 @@ package memory
 
 import (
 	"errors"
+	"io"
 	"log/slog"
+	"net"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/mem"
 )
@@ -89,4 +92,75 @@ func TestRingsThatWereHandedOverAreFull(t *testing.T) {
 	if got := y.reserved(10); got != perRing {
 		t.Errorf("%d bytes when most have ended", got)
 	}
+}
+
+// When nine tenths are used, the viewers go for which the kernel holds most, and the others stay.
+func TestTheSlowestViewersGoWhenMemoryIsShort(t *testing.T) {
+	alloc := mem.New(mem.Options{Name: "slow"})
+	hub, writer := live.NewHub(live.HubOptions{Stream: live.StreamOptions{Allocator: alloc}}), live.NewWriter(live.WriterOptions{Stall: time.Hour, Lag: time.Hour})
+	defer hub.Close()
+	defer writer.Close()
+	watch := func(stream string, size int) (*live.Viewer, net.Conn) {
+		p, err := hub.Publish(stream, live.PublishOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, client := tcpPair(t)
+		v, err := writer.Add(server, p.Stream(), live.ViewerOptions{FromStart: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for size > 0 {
+			b := alloc.Get(min(size, 8<<20))
+			copy(b.Bytes(), []byte{0x17, 1, 0, 0, 0}) // a key frame of AVC
+			size -= b.Len()
+			if err := p.Publish(live.Frame{Type: flv.TagVideo, Payload: b}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return v, client
+	}
+	slow, _ := watch("slow", 32<<20)
+	good, client := watch("good", 100)
+	if _, err := io.ReadFull(client, make([]byte, 100)); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(20 * time.Second); writer.Queued() < 32<<10; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the kernel holds %d bytes", writer.Queued())
+		}
+	}
+	relieved := 0
+	k := New(Options{Most: 1 << 30, Alloc: alloc, Hubs: []*live.Hub{hub}, Writer: writer, Unread: func(int64) int64 { return 0 }, Relieve: func(time.Time) { relieved++ }, Logger: slog.New(slog.DiscardHandler)})
+	k.step(time.Now())
+	if err := errors.Join(slow.Err(), good.Err()); err != nil || relieved != 0 {
+		t.Fatalf("there is room: %v; relieved %d times", err, relieved)
+	}
+	k.options.Most = k.used * 100 / 95
+	k.step(time.Now())
+	select {
+	case <-slow.Done():
+	case <-time.After(20 * time.Second):
+		t.Fatal("a viewer for whom the kernel holds most stays")
+	}
+	if !errors.Is(slow.Err(), live.ErrMemory) || good.Err() != nil {
+		t.Errorf("the slow one ends with %v, the other with %v", slow.Err(), good.Err())
+	}
+}
+
+func tcpPair(t *testing.T) (server, client net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if client, err = net.Dial("tcp", l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if server, err = l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close(); client.Close() })
+	return server, client
 }
