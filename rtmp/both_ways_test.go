@@ -1,6 +1,7 @@
 package rtmp
 
 import (
+	"errors"
 	"runtime"
 	"sync"
 	"testing"
@@ -77,4 +78,69 @@ func receiveMuch(t *testing.T, side *linkSide) {
 		}
 		m.Release()
 	}
+}
+
+// What has to be answered while a writer has the connection is answered when that is done: every
+// ping, in order, and of the acknowledgements the newest.
+func TestRepliesThatWaitAreAllSent(t *testing.T) {
+	answered := make(chan uint32, 100)
+	s, c, _ := linkServed(t, Publish, Options{WindowAckSize: leastWindow}, Options{WindowAckSize: leastWindow, OnEvent: func(e Event, value uint32) {
+		if e == EventPingResponse {
+			answered <- value
+		}
+	}})
+	const pings = 5
+	s.lock() // as a writer that waits for its peer
+	read := make(chan error, 1)
+	go func() {
+		for range pings {
+			m, err := s.ReadMessage()
+			if err != nil {
+				read <- err
+				return
+			}
+			m.Release()
+			read <- nil
+		}
+	}()
+	for n := range uint32(pings) {
+		if err := c.Ping(n); err != nil {
+			t.Fatal(err)
+		}
+		m := Message{Type: TypeVideo, StreamID: 1, Payload: mem.Wrap(make([]byte, 2*leastWindow), nil)}
+		if err := errors.Join(c.WriteMessage(m), c.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-read; err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.late.mu.Lock()
+	acks, newest := 0, uint32(0)
+	for _, p := range s.late.list {
+		if p.typ == TypeAcknowledgement {
+			acks, newest = acks+1, p.value
+		}
+	}
+	s.late.mu.Unlock()
+	if acks != 1 || newest < 2*(pings-1)*leastWindow {
+		t.Errorf("%d acknowledgements wait, the newest of %d bytes", acks, newest)
+	}
+	s.mu.Unlock()
+	go func() {
+		_, err := c.ReadMessage()
+		read <- err
+	}()
+	for n := range uint32(pings) {
+		select {
+		case value := <-answered:
+			if value != n {
+				t.Errorf("answer %d is to ping %d", n, value)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%d of %d pings are answered", n, pings)
+		}
+	}
+	c.conn.Close()
+	<-read
 }
