@@ -47,6 +47,9 @@ type Options struct {
 	// deadline for a whole frame, and with them the overdrafts (SetTimeout of the
 	// reader ends silent ones: it bounds each wait for bytes). Bufs
 	// that a program keeps are no reason for an overdraft: that is back-pressure.
+	// Nor is what writers are sending: where readers and writers of one allocator are
+	// each other's peers, all may wait for each other. A write deadline ends that
+	// (SetTimeout of the writer), or an allocator for each side.
 	//
 	// The queue has channels and a timer: two bubbles of testing/synctest cannot share
 	// an allocator with a budget.
