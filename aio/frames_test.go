@@ -103,6 +103,9 @@ func TestFramesEnd(t *testing.T) {
 		if err := step.do(); !errors.Is(err, step.want) {
 			t.Errorf("%s: %v, want %v", name, err, step.want)
 		}
+		if n := f.Buffered(); n != 0 && step.want != nil {
+			t.Errorf("%s: %d bytes are left after the error", name, n)
+		}
 		f.Release()
 	}
 	if f.Buffered() != 0 {

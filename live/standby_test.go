@@ -86,6 +86,8 @@ func TestStandbyGoesOnWithItsGroup(t *testing.T) {
 func TestStandbyTakesOverFromASilentPublisher(t *testing.T) {
 	const silence = time.Hour
 	_, first, second, viewer := standbyPair(t, StreamOptions{Silence: silence})
+	var states []bool // whether the first publishes
+	first.active = func(on bool) { states = append(states, on) }
 	send(t, first, video(0, true, 100))
 	waitForPlaces(t, first.Stream())
 	send(t, second, video(0, true, 199))
@@ -108,6 +110,9 @@ func TestStandbyTakesOverFromASilentPublisher(t *testing.T) {
 	send(t, first, video(120, true, 103))
 	if got, want := pictures(t, viewer()), []int{100, 200, 103}; !slices.Equal(got, want) {
 		t.Errorf("pictures %v, not %v", got, want)
+	}
+	if !slices.Equal(states, []bool{false, true}) {
+		t.Errorf("the first was active: %v", states)
 	}
 }
 

@@ -256,6 +256,24 @@ func TestHooksOfOneAddressAreAShare(t *testing.T) {
 	asking.Wait()
 }
 
+// Of an address for which no hook runs or waits nothing is kept.
+func TestSharesOfAddressesThatLeave(t *testing.T) {
+	s := shares{most: 1, of: map[netip.Prefix]*share{}}
+	address := netip.MustParseAddr("192.0.2.1")
+	leave, err := s.enter(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.enter(over, address); !errors.Is(err, context.Canceled) || len(s.of) != 1 {
+		t.Errorf("a second one: %v; shares of %d addresses", err, len(s.of))
+	}
+	if leave(); len(s.of) != 0 {
+		t.Errorf("%d addresses are kept", len(s.of))
+	}
+}
+
 func TestHookTurnIsWaitedForWithinTheTimeout(t *testing.T) {
 	entered, leave := make(chan struct{}, 1), make(chan struct{})
 	g := hookServer(t, access.Options{}, AdmissionOptions{Concurrency: 1, Timeout: time.Minute}, func(http.ResponseWriter, *http.Request) {
