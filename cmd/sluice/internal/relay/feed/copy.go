@@ -18,7 +18,7 @@ import (
 //
 // A unit for which there is no memory, or that is longer than a stream takes, is left out,
 // and pictures up to the next key frame with it; so are they behind a header that says
-// something else, and those before the first header, of which bare is told once. au.ErrChanged of pack ends the copy, but
+// something else, and those before the first header, for which bare is called once. au.ErrChanged of pack ends the copy, but
 // for units from before the tracks got what they are now: some may be there at the
 // beginning.
 func Copy(ctx context.Context, from *live.Reader, to *live.Publisher, pack func(*au.Unit) (mem.Buf, error), bare func(flv.FourCC)) error {
