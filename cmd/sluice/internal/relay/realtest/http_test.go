@@ -175,7 +175,7 @@ func publishHTTP(t testing.TB, method, url string) *post {
 	t.Helper()
 	r, w := io.Pipe()
 	p := &post{w: w, result: make(chan error, 1)}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), postBody{}, r))
 	t.Cleanup(cancel)
 	req, err := http.NewRequestWithContext(ctx, method, url, r)
 	if err != nil {
@@ -199,8 +199,33 @@ func publishHTTP(t testing.TB, method, url string) *post {
 
 var (
 	errAnswered = errors.New("the server has answered")
-	postClient  = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	postClient  = &http.Client{Transport: &http.Transport{DialContext: dialPost, DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 )
+
+type postBody struct{} // the key of a request's *io.PipeReader in its context
+
+// dialPost makes the connection of one request. Its end ends the body too: the client
+// waits for a body that nothing more is written to before it says that the answer was lost.
+func dialPost(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return postConn{conn, ctx.Value(postBody{}).(*io.PipeReader)}, nil
+}
+
+type postConn struct {
+	net.Conn
+	body *io.PipeReader
+}
+
+func (c postConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err != nil {
+		c.body.CloseWithError(err)
+	}
+	return n, err
+}
 
 // send writes a tag, the first one after the file's header.
 func (p *post) send(g tag) error {
