@@ -3,6 +3,7 @@ package access
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -41,5 +42,38 @@ func TestBansAreBounded(t *testing.T) {
 	}
 	if n := len(g.bans.list); n != 1 {
 		t.Errorf("%d bans, of which one holds", n)
+	}
+}
+
+// A ban that another server has lifted ends for good, also when there is no room to keep in mind that it was.
+func TestLiftedBeyondTheLimitIsSaved(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	options, name := Options{Now: func() time.Time { return now }}, filepath.Join(t.TempDir(), "bans.json")
+	g := mustNew(t, options)
+	if err := g.KeepBans(name); err != nil {
+		t.Fatal(err)
+	}
+	g.ShareBans("one")
+	lifts := map[string]time.Time{}
+	for range 2 {
+		b, err := g.Ban(Ban{By: BanToken, Value: "cam"}, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lifts[b.ID] = b.Until
+	}
+	g.bans.lifted = map[string]time.Time{}
+	for n := range maxBans {
+		g.bans.lifted[fmt.Sprintf("b%d@gone", n+1)] = now.Add(time.Hour)
+	}
+	if _, err := g.MergeBans(BanList{Lifted: lifts}); !errors.Is(err, ErrBan) {
+		t.Errorf("lifted beyond the limit: %v", err)
+	}
+	after := mustNew(t, options)
+	if err := after.KeepBans(name); err != nil {
+		t.Fatal(err)
+	}
+	if n, m := len(g.bans.list), len(after.bans.list); n != 0 || m != 0 {
+		t.Errorf("%d bans hold, and %d when the server starts again", n, m)
 	}
 }

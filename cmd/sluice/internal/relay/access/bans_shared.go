@@ -98,11 +98,12 @@ func (g *Gate) MergeBans(from BanList) (added []Ban, err error) {
 		if _, ok := g.bans.lifted[id]; ok || !holds || !validBanID(id) {
 			continue
 		}
-		if !g.bans.lift(id, until) {
+		_, there := g.bans.list[id]
+		noted := g.bans.lift(id, until)
+		if !noted {
 			err = fmt.Errorf("%w: %d were lifted, which is the limit", ErrBan, maxBans)
-			break
 		}
-		changed = true
+		changed = changed || there || noted
 	}
 	for _, b := range from.Bans {
 		_, there := g.bans.list[b.ID]
