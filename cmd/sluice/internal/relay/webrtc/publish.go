@@ -77,7 +77,7 @@ func (x *publishing) prepare() error {
 				return
 			case int(buf[1]&0x7f) == f.rtx:
 				// The library puts these in their place only where the offer names their source.
-				if x.takesRepairs() {
+				if x.takesRepairs(i) {
 					x.receive(i, t, buf, n, true)
 				}
 				return
@@ -105,14 +105,17 @@ func (x *publishing) takes(number int, from pion.SSRC) bool {
 	return true
 }
 
-// takesRepairs reports whether a source is read whose packets are sent again. Then a goroutine reads.
-func (x *publishing) takesRepairs() bool {
+// takesRepairs reports whether a source is that of a track's packets that are sent again: the first is, since a client
+// can send from as many as it likes. Then a goroutine reads.
+func (x *publishing) takesRepairs(number int) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.closed {
-		x.reading.Add(1)
+	if x.closed || x.repaired[number] {
+		return false
 	}
-	return !x.closed
+	x.reading.Add(1)
+	x.repaired[number] = true
+	return true
 }
 
 // begin registers the publisher: media can flow.

@@ -120,6 +120,7 @@ type publishing struct {
 	units    uint64       // left out because a part of them is missing
 	keyed    time.Time    // when the latest key frame came, or was asked for
 	heard    [2]pion.SSRC // of the tracks of chosen; 0: nothing has come yet
+	repaired [2]bool      // a source sends packets of the track again
 	closed   bool         // no track is taken any more
 }
 
