@@ -26,8 +26,8 @@ func TestHLSViewersThatTakeNothingGiveTheirPlaces(t *testing.T) {
 			var keeps, idle *hlsViewer
 			f.during(t, func() {
 				keeps, idle = s.watchHLS(t, "/live/s.m3u8"), s.watchHLS(t, "/live/s.m3u8")
-				keeps.fetch(t, keeps.settled(t).Segments[0].URI)
 			})
+			keeps.fetch(t, keeps.settled(t).Segments[0].URI) // which no frames come behind
 			idle.read(t, "")
 			next := s.watchHLS(t, "/live/s.m3u8")
 			next.fetch(t, next.settled(t).Segments[0].URI)
