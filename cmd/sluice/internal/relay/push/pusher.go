@@ -79,6 +79,7 @@ type pushing struct {
 	stop   context.CancelFunc
 	said   rtmp.Capabilities // what the target has said of enhanced RTMP; run's goroutine only
 	plain  bool              // it was not asked for that; run's goroutine only
+	bare   bool              // pictures without a sequence header were left out; run's goroutine only
 
 	mu     sync.Mutex
 	status Status

@@ -73,7 +73,7 @@ func (q *pushing) attemptSRT(ctx context.Context) error {
 		return errOver
 	}
 	defer tags.Close()
-	w := srtWriter{to: to, conn: conn, muxer: muxer}
+	w := srtWriter{to: to, conn: conn, muxer: muxer, bare: q.leaveBare}
 	if err = q.send(ctx, tags, w.write); err == errOver {
 		to.Linger(ctx)
 	}
@@ -99,13 +99,23 @@ type srtWriter struct {
 	conn    srt.Conn
 	muxer   *tsmedia.Muxer
 	split   au.Splitter
+	bare    func(flv.FourCC) // called for each picture before its sequence header, which is left out
 	checked time.Time
+}
+
+// leaveBare logs once that pictures before their sequence header are left out.
+func (q *pushing) leaveBare(c flv.FourCC) {
+	if !q.bare {
+		q.bare = true
+		q.pusher.options.Logger.Warn("pictures before their sequence header are left out", "stream", q.stream.Name(), "target", q.target.String(), "codec", c)
+	}
 }
 
 // write sends whole tags, borrowed until it returns.
 func (w *srtWriter) write(p []byte) error {
 	for u := range w.split.Units(p) {
 		if u.Bare() {
+			w.bare(u.Codec)
 			continue
 		}
 		packets, err := w.muxer.Append(&u)
