@@ -3,8 +3,10 @@ package config
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -352,6 +354,30 @@ func TestReload(t *testing.T) {
 		if changed, waiting := now.Reload(now); len(changed)+len(waiting) > 0 {
 			t.Errorf("%s: to itself: changed %v, waiting %v", k.name, changed, waiting)
 		}
+	}
+}
+
+// The documentation names the settings that wait for a restart, and no others.
+func TestWhatWaitsForARestartIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../../../../docs/relay.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(text), "waits for a restart: ")
+	list, _, _ = strings.Cut(list, ".\n")
+	patterns := strings.Split(strings.NewReplacer("`", "", "\n", " ").Replace(list), ", ")
+	used, c := map[string]bool{}, Default()
+	for _, s := range c.all() {
+		i := slices.IndexFunc(patterns, func(p string) bool { ok, _ := path.Match(p, s.Name); return ok })
+		if s.Live == (i >= 0) {
+			t.Errorf("%s: a reload applies it: %v; docs/relay.md names it: %v", s.Name, s.Live, i >= 0)
+		}
+		if i >= 0 {
+			used[patterns[i]] = true
+		}
+	}
+	if len(used) < len(patterns) {
+		t.Errorf("of %q only these are settings: %v", patterns, used)
 	}
 }
 
