@@ -2,6 +2,7 @@ package access
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -83,6 +84,16 @@ func TestBansFileWhenTheClockIsSet(t *testing.T) {
 	c.wall = time.Unix(1_700_000_000, 0)
 	if err := g.SaveBans(); err != nil {
 		t.Fatal(err)
+	}
+	saved, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.SaveBans(); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := os.Stat(name); err != nil || !os.SameFile(saved, again) {
+		t.Errorf("what is in the file is written again: %v", err)
 	}
 	if g = open(); len(g.Bans()) != 1 || g.Bans()[0].Until.Sub(c.wall) != 59*time.Minute {
 		t.Errorf("after a restart: %+v", g.Bans())

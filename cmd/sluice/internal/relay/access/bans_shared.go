@@ -99,11 +99,10 @@ func (g *Gate) MergeBans(from BanList) (added []Ban, err error) {
 			continue
 		}
 		_, there := g.bans.list[id]
-		noted := g.bans.lift(id, until)
-		if !noted {
+		if !g.bans.lift(id, until) {
 			err = fmt.Errorf("%w: %d were lifted, which is the limit", ErrBan, maxBans)
 		}
-		changed = changed || there || noted
+		changed = changed || there // what was lifted is not in the file
 	}
 	for _, b := range from.Bans {
 		_, there := g.bans.list[b.ID]

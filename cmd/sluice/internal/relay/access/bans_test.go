@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"os"
@@ -31,6 +32,61 @@ func TestBanOfIPv4InIPv6(t *testing.T) {
 	for _, value := range []string{"::ffff:0:0/90", "evil", "", "10.0.0.0/33"} {
 		if _, err := g.Ban(Ban{By: BanAddress, Value: value}, time.Minute); !errors.Is(err, ErrBan) {
 			t.Errorf("%q: %v", value, err)
+		}
+	}
+}
+
+func TestWrongBans(t *testing.T) {
+	g := mustNew(t, Options{})
+	for _, c := range []struct {
+		ban    Ban
+		within time.Duration
+	}{
+		{Ban{By: BanAddress, Value: "10.0.0.1"}, time.Second - 1},
+		{Ban{By: BanAddress, Value: "10.0.0.1"}, MaxBan + 1},
+		{Ban{By: BanAddress, Value: "live/s"}, time.Hour},
+		{Ban{By: BanStream, Action: Play}, time.Hour},
+		{Ban{By: BanStream, Value: "live/s"}, time.Hour},
+		{Ban{By: BanStream, Value: "live/s", Action: "record"}, time.Hour},
+		{Ban{By: BanToken}, time.Hour},
+		{Ban{By: BanToken, Value: "a.b"}, time.Hour},
+		{Ban{By: "name", Value: "a"}, time.Hour},
+	} {
+		if _, err := g.Ban(c.ban, c.within); !errors.Is(err, ErrBan) || len(g.Bans()) > 0 {
+			t.Errorf("%+v for %v: %v", c.ban, c.within, err)
+		}
+	}
+	for id, want := range map[string]int{"b1": 1, "b10@x": 10, "": 0, "b": 0, "b0": 0, "b-1": 0, "b01": 0, "b+1": 0, "c1": 0, "1": 0, "b1@": 0} {
+		if n, ok := banNumber(id); n != want || ok != (want > 0) {
+			t.Errorf("%q: %d, %v", id, n, ok)
+		}
+	}
+}
+
+// Each kind of ban refuses what it is of, and nothing else.
+func TestWhatBansRefuse(t *testing.T) {
+	g := mustNew(t, Options{Secret: testSecret, Protect: []Action{Publish, Play}})
+	for _, b := range []Ban{{By: BanAddress, Value: "10.0.0.1"}, {By: BanStream, Value: "live/s", Action: Play}, {By: BanToken, Value: "cam"}} {
+		if _, err := g.Ban(b, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		action      Action
+		stream      string
+		address, id string
+		banned      bool
+	}{
+		{Play, "live/t", "10.0.0.2:1", "other", false},
+		{Play, "live/t", "10.0.0.1:1", "other", true},
+		{Play, "live/s", "10.0.0.2:1", "other", true},
+		{Publish, "live/s", "10.0.0.2:1", "other", false},
+		{Publish, "live/t", "10.0.0.2:1", "cam", true},
+	} {
+		token := SignID(testSecret, c.action, c.stream, c.id, time.Now().Add(time.Hour))
+		r := Request{Action: c.action, Stream: c.stream, Address: netip.MustParseAddrPort(c.address), Token: token}
+		if _, err := g.Admit(context.Background(), r); errors.Is(err, ErrBanned) != c.banned || !c.banned && err != nil {
+			t.Errorf("%+v: %v", c, err)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 func mustNew(t *testing.T, o Options) *Gate {
@@ -75,6 +76,95 @@ func TestLimitsRefuseOneTooManyAndTakeTheNextAfterARelease(t *testing.T) {
 		t.Errorf("usage %+v, want %+v", got, want)
 	}
 }
+
+// An address that publishes as many streams as it may can still replace the publisher of one of them; pulls
+// have no address.
+func TestStreamsOfOneAddress(t *testing.T) {
+	g := mustNew(t, Options{MaxStreamsPerAddress: 1})
+	first, err := try(t, g, Publish, "live/a", "10.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := try(t, g, Publish, "live/a", "10.0.0.1:2")
+	if err != nil {
+		t.Fatalf("the same stream again: %v", err)
+	}
+	first()
+	if _, err := try(t, g, Publish, "live/b", "10.0.0.1:3"); !errors.Is(err, ErrLimit) {
+		t.Errorf("a second stream: %v", err)
+	}
+	if _, err := try(t, g, Publish, "live/b", "10.0.0.2:1"); err != nil {
+		t.Errorf("another address: %v", err)
+	}
+	for _, stream := range []string{"live/c", "live/d"} {
+		if _, err := g.Reserve(stream); err != nil {
+			t.Errorf("a pull: %v", err)
+		}
+	}
+	second()
+	if _, err := try(t, g, Publish, "live/b", "10.0.0.1:3"); err != nil {
+		t.Errorf("after a release: %v", err)
+	}
+}
+
+// Only for a place among all viewers, or those of its stream, may a viewer that takes nothing be ended: one
+// address that has all of its places would end those of others.
+func TestWhoGivesPlace(t *testing.T) {
+	for _, c := range []struct {
+		o     Options
+		asked string
+	}{
+		{Options{MaxViewers: 1}, "a viewer of "},
+		{Options{MaxViewersPerStream: 1}, "a viewer of live/s"},
+		{Options{MaxViewersPerAddress: 1}, ""},
+	} {
+		g := mustNew(t, c.o)
+		release, err := try(t, g, Play, "live/s", "10.0.0.1:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked, gives := "", false
+		g.Yields(func(stream string) bool {
+			asked += "a viewer of " + stream
+			if gives {
+				release()
+			}
+			return gives
+		})
+		if _, err := try(t, g, Play, "live/s", "10.0.0.1:2"); !errors.Is(err, ErrLimit) || asked != c.asked {
+			t.Errorf("%+v: %v, asked %q", c.o, err, asked)
+		}
+		gives = true
+		if _, err := try(t, g, Play, "live/s", "10.0.0.1:2"); (err == nil) != (c.asked != "") || g.Usage().Viewers != 1 {
+			t.Errorf("%+v: %v, %+v", c.o, err, g.Usage())
+		}
+	}
+}
+
+// What is asked about counts meanwhile, and not when the answer is no, or a ban has come before it.
+func TestWhatIsRefusedLaterDoesNotCount(t *testing.T) {
+	for _, c := range []struct{ answer, want error }{{Refused("not you"), ErrDenied}, {errors.New("no answer"), ErrHook}, {nil, ErrBanned}} {
+		var g *Gate
+		g = mustNew(t, Options{Ask: askFunc(func() error {
+			if n := g.Usage().Viewers; n != 1 {
+				t.Errorf("%d viewers count while the hook is asked", n)
+			}
+			if c.answer == nil {
+				if _, err := g.Ban(Ban{By: BanStream, Value: "live/s", Action: Play}, time.Hour); err != nil {
+					t.Error(err)
+				}
+			}
+			return c.answer
+		})})
+		if _, err := try(t, g, Play, "live/s", "10.0.0.1:1"); !errors.Is(err, c.want) || g.Usage() != (Usage{}) {
+			t.Errorf("%v: %v, %+v", c.answer, err, g.Usage())
+		}
+	}
+}
+
+type askFunc func() error
+
+func (f askFunc) Ask(context.Context, *Request) error { return f() }
 
 func TestTakingOverNeedsNoFurtherStream(t *testing.T) {
 	g := mustNew(t, Options{MaxStreams: 1})
@@ -163,8 +253,8 @@ func TestLimitsHoldUnderConcurrency(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := g.Usage(); got != (Usage{}) {
-		t.Errorf("left: %+v", got)
+	if got := g.Usage(); got != (Usage{}) || len(g.limits.watched)+len(g.limits.publishers) > 0 {
+		t.Errorf("left: %+v, streams that are watched %v, publishers %v", got, g.limits.watched, g.limits.publishers)
 	}
 	t.Logf("%d admitted, %d refused", admitted.Load(), refused.Load())
 }

@@ -114,10 +114,24 @@ func TestShortSecretsAreRefused(t *testing.T) {
 	}
 }
 
+func TestIDsOfTokens(t *testing.T) {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+	for c := rune(0); c < 0x180; c++ {
+		if err := CheckID("a" + string(c)); (err == nil) != strings.ContainsRune(letters, c) {
+			t.Errorf("%q: %v", c, err)
+		}
+	}
+	if CheckID("") == nil || CheckID(letters[:mostID+1]) == nil || CheckID(letters[:mostID]) != nil {
+		t.Error("the length of an id is not bounded by 1 and the most")
+	}
+}
+
 func TestSignPanicsForWhatIsNoToken(t *testing.T) {
 	for _, f := range []func(){
 		func() { Sign(testSecret, "record", "live/s", testNow) },
 		func() { Sign(testSecret, Play, "live/s", time.Unix(-1, 0)) },
+		func() { SignID(testSecret, "record", "live/s", "cam", testNow) },
+		func() { SignID(testSecret, Play, "live/s", "a.b", testNow) },
 	} {
 		func() {
 			defer func() {
