@@ -19,6 +19,10 @@ func TestWhatTheControlGroupUses(t *testing.T) {
 			"groups/a/memory.max": "134217728\n", "groups/a/memory.current": "104857600\n",
 			"groups/a/memory.stat": "anon 1\nfile 40000000\nsock 20971520\ninactive_file 10485760\nactive_file 20971520\n",
 		}, 128 * mib, 70 * mib, 20 * mib},
+		{"version 2, of the lower limit", map[string]string{
+			"proc/self/cgroup": "0::/a/b\n", "groups/a/b/memory.max": "134217728\n", "groups/a/b/memory.current": "1\n",
+			"groups/a/memory.max": "268435456\n", "groups/a/memory.current": "2\n", "groups/memory.max": "268435456\n",
+		}, 128 * mib, 1, 0},
 		{"version 1, with the groups below", map[string]string{
 			"proc/self/cgroup": "4:memory:/c\n", "groups/memory/c/memory.limit_in_bytes": "134217728\n",
 			"groups/memory/c/memory.usage_in_bytes": "104857600\n",

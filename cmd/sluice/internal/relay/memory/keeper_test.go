@@ -35,6 +35,9 @@ func TestReceiveQueuesCount(t *testing.T) {
 	if step(); !errors.Is(k.Admit(), session.ErrFull) {
 		t.Errorf("60 MiB of 64 are used: %v", k.Admit())
 	}
+	if used := k.Used(); used < 60<<20 || used > 64<<20 {
+		t.Errorf("60 MiB are used, it says %d bytes", used)
+	}
 	unread = 1 << 20
 	if step(); k.Admit() != nil {
 		t.Errorf("it was read: %v", k.Admit())

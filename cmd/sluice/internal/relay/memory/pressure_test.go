@@ -71,8 +71,9 @@ func TestSessionsAreEndedBeforeTheProcessIs(t *testing.T) {
 		streams   bool
 		ended     bool
 	}{{118, 100, false, false}, {122, 100, false, true}, {122, 100, true, true}, {126, 30, false, false}} {
-		used, ended := c.used<<20, false
+		used, ended, looks := c.used<<20, false, 0
 		k := crowded(t, &used)
+		k.pressure.group.Used = func() (int64, int64) { looks++; return used, 0 }
 		k.pressure.own = func() int64 { return c.own << 20 }
 		k.options.Shed = func(streams bool) (int, int) {
 			ended = true
@@ -87,6 +88,64 @@ func TestSessionsAreEndedBeforeTheProcessIs(t *testing.T) {
 		}
 		if k.shed(); ended != c.ended {
 			t.Errorf("%+v: ended is %v", c, ended)
+		}
+		if !c.ended && looks != 1 {
+			t.Errorf("%+v: garbage is collected for nothing", c)
+		}
+	}
+}
+
+// What is free once garbage has been collected ends no session, and keeps no successor away.
+func TestGarbageIsCollectedBeforeSessionsAreEnded(t *testing.T) {
+	for name, try := range map[string]func(*Keeper) error{
+		"a successor": (*Keeper).RoomForSuccessor,
+		"sessions":    func(k *Keeper) error { k.shed(); return nil },
+	} {
+		used := int64(122 << 20)
+		k := crowded(t, &used)
+		k.pressure.own = func() int64 { return 70 << 20 }
+		k.pressure.group.Used = func() (int64, int64) {
+			now := used
+			used = 20 << 20 // at the next look
+			return now, 0
+		}
+		k.options.Shed = func(bool) (int, int) { t.Error("sessions are ended"); return 0, 0 }
+		if err := try(k); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Who is refused at nine tenths is taken again at eight, not at once, so that the log does not fill.
+func TestThereIsRoomBelowEightTenths(t *testing.T) {
+	used := int64(0)
+	k := crowded(t, &used)
+	for _, c := range []struct {
+		counted, heap int64 // MiB, of 64 and 96
+		full, crowded bool
+	}{
+		{57, 86, false, false}, {58, 87, true, true}, {52, 77, true, true}, {51, 76, false, false}, {52, 77, false, false},
+	} {
+		if k.judge(c.counted<<20, c.heap<<20); k.full.Load() != c.full || k.crowded.Load() != c.crowded {
+			t.Errorf("%+v: full is %v, crowded %v", c, k.full.Load(), k.crowded.Load())
+		}
+	}
+}
+
+// In a group that is nearly full viewers give back what sockets hold above three quarters, and those that
+// take nothing are relieved of their places.
+func TestSocketsOfAFullGroup(t *testing.T) {
+	for _, c := range []struct{ used, sockets, excess int64 }{{60, 40, 0}, {120, 40, 24}, {120, 7, 7}} { // MiB, of 128
+		used, relieved := c.used<<20, 0
+		k := crowded(t, &used)
+		k.pressure.own = func() int64 { return 40 << 20 }
+		k.pressure.group.Used = func() (int64, int64) { return used, c.sockets << 20 }
+		k.options.Unread, k.options.Relieve = func(int64) int64 { return 0 }, func(time.Time) { relieved++ }
+		if got := k.pressure.excess(); got != c.excess<<20 {
+			t.Errorf("%+v: %d bytes", c, got)
+		}
+		if k.step(time.Now()); (relieved == 1) != (c.excess > 0) {
+			t.Errorf("%+v: relieved %d times", c, relieved)
 		}
 	}
 }
