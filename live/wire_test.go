@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -100,6 +101,73 @@ func TestWireKeepsOnlySoMuch(t *testing.T) {
 	}()
 	if _, err := io.ReadFull(c, make([]byte, n)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The viewers of a loop share the memory for their records: what a socket does not take is kept apart, the
+// memory serves the next viewer, and a viewer for whom nothing waits holds none.
+func TestWiresOfALoopShareMemory(t *testing.T) {
+	if !direct {
+		t.Skip("no loop writes to sockets here")
+	}
+	s, c := pair(t)
+	other, _ := pair(t)
+	full, next := newLink(s), newLink(other)
+	var w socketWriter
+	w.init()
+	for _, l := range []*link{&full, &next} {
+		l.socket, l.wire = &w, NewWire(l.conn)
+		l.wire.keep()
+	}
+	var sent []byte
+	for left := 0; left == 0; {
+		full.wire.lend(&w)
+		p := bytes.Repeat([]byte{byte(len(sent) >> 17)}, maxSealed)
+		if _, err := full.wire.Write(p); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := full.wire.Write(p[:1]); !errors.Is(err, errSealed) {
+			t.Fatalf("one byte more: %v", err)
+		}
+		sent = append(sent, p...)
+		var err error
+		if _, left, err = full.drain(); err != nil || left != full.wire.kept() {
+			t.Fatalf("%d bytes are left of %d: %v", left, full.wire.kept(), err)
+		}
+		if w.whole[0] != nil || cap(w.sealed) < maxSealed || left == 0 && full.wire.out != nil {
+			t.Fatalf("%d bytes of memory are the loop's, %d of a viewer with %d bytes", cap(w.sealed), cap(full.wire.out), left)
+		}
+	}
+	shared := &w.sealed[:1][0]
+	next.wire.lend(&w)
+	if _, err := next.wire.Write(bytes.Repeat([]byte("other123"), maxSealed/8)); err != nil || &next.wire.out[0] != shared {
+		t.Errorf("it has memory of its own: %v", err)
+	}
+	if _, _, err := next.drain(); err != nil {
+		t.Error(err)
+	}
+	got := make([]byte, len(sent))
+	read := make(chan error, 1)
+	go func() {
+		_, err := io.ReadFull(c, got)
+		read <- err
+	}()
+	for left := 1; left > 0; {
+		var err error
+		if _, left, err = full.drain(); err != nil {
+			t.Fatal(err)
+		}
+		runtime.Gosched()
+	}
+	if err := <-read; err != nil || !bytes.Equal(got, sent) {
+		t.Errorf("what waited is not what was written: %v", err)
+	}
+	s.Close()
+	if _, err := full.wire.Write([]byte("late")); err != nil {
+		t.Fatal(err)
+	}
+	if _, left, err := full.drain(); left != 4 || err == nil {
+		t.Errorf("%d bytes are left by a connection that is closed: %v", left, err)
 	}
 }
 
