@@ -129,6 +129,28 @@ func TestSoundThatComesCostsNoPictures(t *testing.T) {
 	x.breaks(1)
 }
 
+// Sound whose other parameters have come before a key frame, as an encoder sends them when it begins again, goes
+// on with it although its first frame comes behind that.
+func TestSoundThatChangesAtAKeyFrameCostsNothing(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	other, err := au.NewAACConfig([]byte{0x12, 0x08})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := newLine(t, video, audio, func(l *limits) { l.segments = 50 })
+	newest := audio
+	x.cutter.configs = func() [2]*au.Config { return [2]*au.Config{video, newest} }
+	for i, config := range []*au.Config{audio, other} {
+		newest = config
+		for _, u := range made(uint32(i)*5000, 5000, 40, 25, video, config) {
+			x.put(u)
+		}
+	}
+	x.same()
+	x.breaks(1)
+}
+
 // Sound alone with other parameters goes on at once.
 func TestSoundAloneThatChangesCostsNothing(t *testing.T) {
 	units, _ := clip(t)

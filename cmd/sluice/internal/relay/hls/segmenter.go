@@ -67,6 +67,9 @@ func (s *segmenter) put(u *au.Unit) bool {
 	}
 	t := s.tracks[kind]
 	ok := true
+	if u.Video && u.Key {
+		s.announced()
+	}
 	switch {
 	case t == nil:
 		// A track has come: from the next key frame on.
@@ -154,6 +157,18 @@ func (s *segmenter) waits(u *au.Unit) bool {
 	}
 	s.sound.renew = u.Config
 	return true
+}
+
+// announced looks, before a key frame, whether sound has other parameters by a sequence header of which no frame has
+// come: it begins with this key frame then. With the next one, silence would be in its place up to that.
+func (s *segmenter) announced() {
+	t := s.tracks[1]
+	if s.configs == nil || !s.began || t == nil || s.sound.renew != nil {
+		return
+	}
+	if c := s.configs()[1]; c != nil && !t.config.Equal(c) && s.forms.have(1, c) {
+		s.sound.renew = c
+	}
 }
 
 // begin opens the first segment, or the first after a discontinuity. It returns false

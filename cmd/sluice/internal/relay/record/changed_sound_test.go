@@ -100,3 +100,28 @@ func TestMovieWhoseSoundChangesHasAllPictures(t *testing.T) {
 		t.Errorf("%d files, %d of %d frames of sound are lost", len(files), lost, len(want[1]))
 	}
 }
+
+// Sound whose other parameters come right before a key frame, as of an encoder that begins again, is all in the
+// file that begins there, although its first frame comes behind it.
+func TestMovieWhoseSoundChangesAtAKeyFrameHasAllSound(t *testing.T) {
+	r, dir := recNew(t, func(o *Options) { o.Format = MP4 })
+	src := movieClip(1, 0)
+	for i, b := range src.batches {
+		if v, err := flv.ParseVideo([]byte(b[0].Body)); b[0].Type == flv.TagVideo && err == nil && v.Key() && b[0].Time > 1500 {
+			src.batches[i] = []recTag{recAudio(b[0].Time, "\xaf\x00\x12\x10"), b[0]}
+			break
+		}
+	}
+	if err := r.Record(context.Background(), "live/s", src); err != nil {
+		t.Fatal(err)
+	}
+	files := movieFiles(t, dir)
+	var sum [2]int
+	for _, name := range files {
+		got, _ := movieRead(t, name)
+		sum[0], sum[1] = sum[0]+len(got[0]), sum[1]+len(got[1])
+	}
+	if want := movieWant(); len(files) != 2 || sum != [2]int{len(want[0]), len(want[1])} {
+		t.Errorf("%d files with %v pictures and frames of sound, want 2 with %d and %d", len(files), sum, len(want[0]), len(want[1]))
+	}
+}

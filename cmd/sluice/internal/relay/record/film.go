@@ -82,6 +82,13 @@ func (o *film) changed(u *au.Unit) bool {
 	return o.f != nil && u.Video && u.Key
 }
 
+// outdated reports whether a key frame needs another file, because sound has the configuration c by a sequence header
+// of which no frame has come: with the next key frame, sound up to that would be lost.
+func (o *film) outdated(u *au.Unit, c *au.Config) bool {
+	r := o.tracks[place(false)]
+	return u.Video && u.Key && r != nil && c != nil && !r.config.Equal(c)
+}
+
 // bytes returns the fragment's.
 func (o *film) bytes() (n int) {
 	for _, r := range o.tracks {

@@ -197,7 +197,8 @@ func (m *movie) place(u *au.Unit, starts bool) error {
 		}
 	}
 	// After that, because a file that has just begun has no place for another track.
-	if m.out != nil && m.out.changed(u) {
+	_, sound := m.split.Configs()
+	if m.out != nil && (m.out.changed(u) || m.out.outdated(u, sound)) {
 		if !starts && !u.Video {
 			m.out.late = true // the next key frame begins another file: pictures up to it would be lost
 			return nil
