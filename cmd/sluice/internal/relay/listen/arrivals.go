@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"math"
+	"net"
 	"net/netip"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -80,6 +82,8 @@ type Arrival struct {
 	lost     error         // why it gets no place; then admitted is closed, too
 	ends     bool          // also when it is refused
 	since    time.Time     // of its latest progress
+	conn     net.Conn      // what passes there is progress too; nil: it is not asked
+	acked    int64         // of what was sent to it, when that was looked at
 	left     bool
 }
 
@@ -148,16 +152,17 @@ func (a *Arrivals) Stats() ArrivalStats {
 // goroutine and must not wait. After Enter without an error the caller must call
 // Leave.
 func (a *Arrivals) Enter(ctx context.Context, address netip.Addr, end func(error)) (*Arrival, error) {
-	v := a.arrival(address, end)
+	v := a.arrival(address, nil, end)
 	a.come(v)
 	return v, v.Wait(ctx)
 }
 
 // Come is what Enter does before it waits: an accepted connection counts before the next one is
 // accepted, and not only when a goroutine of its own gets a processor. One that is refused while it
-// waits is ended, too, so that its descriptor is free at once. The caller must call Wait or Leave.
-func (a *Arrivals) Come(address netip.Addr, end func(error)) *Arrival {
-	v := a.arrival(address, end)
+// waits is ended, too, so that its descriptor is free at once. It is not silent while conn has bytes
+// that were not read, nor when it was sent something. The caller must call Wait or Leave.
+func (a *Arrivals) Come(address netip.Addr, conn net.Conn, end func(error)) *Arrival {
+	v := a.arrival(address, conn, end)
 	v.ends = true
 	for _, v := range a.come(v) {
 		if v.ends {
@@ -167,8 +172,8 @@ func (a *Arrivals) Come(address netip.Addr, end func(error)) *Arrival {
 	return v
 }
 
-func (a *Arrivals) arrival(address netip.Addr, end func(error)) *Arrival {
-	return &Arrival{arrivals: a, host: access.HostOf(address), end: end, admitted: make(chan struct{})}
+func (a *Arrivals) arrival(address netip.Addr, conn net.Conn, end func(error)) *Arrival {
+	return &Arrival{arrivals: a, host: access.HostOf(address), conn: conn, end: end, admitted: make(chan struct{})}
 }
 
 // come lets v wait for a place, and returns those that are refused for it.
@@ -210,10 +215,10 @@ func (v *Arrival) Wait(ctx context.Context) error {
 
 // TryEnter returns a place for a connection from an address, or nil when there is
 // none free or other connections wait. The caller must call Leave.
-func (a *Arrivals) TryEnter(address netip.Addr, end func(error)) *Arrival {
+func (a *Arrivals) TryEnter(address netip.Addr, conn net.Conn, end func(error)) *Arrival {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	v := &Arrival{arrivals: a, host: access.HostOf(address), end: end, since: a.clock()}
+	v := &Arrival{arrivals: a, host: access.HostOf(address), conn: conn, end: end, since: a.clock()}
 	h := a.hosts[v.host]
 	switch places, _ := a.most(); {
 	case a.waiting > 0, places > 0 && a.on >= places, h != nil && a.share > 0 && len(h.on) >= a.share:
@@ -299,9 +304,10 @@ func (a *Arrivals) quietTime() time.Duration { return cmp.Or(a.quietFor, quiet) 
 
 // look takes places that others wait for from connections without progress.
 func (a *Arrivals) look() {
+	now := a.clock()
+	runtime.Gosched() // those that have read something, and lost the processor, go on
 	a.mu.Lock()
 	a.timer = nil
-	now := a.clock()
 	if late := now.Sub(a.due); late >= a.quietTime()/4 {
 		a.excuse(late)
 	}
@@ -341,7 +347,11 @@ func (a *Arrivals) silent(hosts map[netip.Prefix]*arriving, n int, now time.Time
 	var list []*Arrival
 	for _, h := range hosts {
 		for _, v := range h.on {
-			if now.Sub(v.since) >= a.quietTime() {
+			switch {
+			case now.Sub(v.since) < a.quietTime():
+			case v.served():
+				v.since = now
+			default:
 				list = append(list, v)
 			}
 		}
@@ -352,6 +362,18 @@ func (a *Arrivals) silent(hosts map[netip.Prefix]*arriving, n int, now time.Time
 		a.drop(v)
 	}
 	return list
+}
+
+// served reports whether it was this process, and not the peer, that was waited for since the
+// latest look: what the peer has sent was not read, or it has been answered. The lock is held.
+func (v *Arrival) served() bool {
+	if v.conn == nil {
+		return false
+	}
+	unread, acked := passed(v.conn)
+	before := v.acked
+	v.acked = acked
+	return unread > 0 || acked > before
 }
 
 // Progress records that the connection has made progress in its handshake.

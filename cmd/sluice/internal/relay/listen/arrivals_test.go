@@ -260,7 +260,7 @@ func TestFewPlacesWhenMemoryIsShort(t *testing.T) {
 	a.SetTight(func() bool { return tight })
 	free := func() (n int) {
 		var on []*Arrival
-		for v := a.TryEnter(netip.MustParseAddr("192.0.2.1"), nil); v != nil; v = a.TryEnter(netip.MustParseAddr("192.0.2.1"), nil) {
+		for v := a.TryEnter(netip.MustParseAddr("192.0.2.1"), nil, nil); v != nil; v = a.TryEnter(netip.MustParseAddr("192.0.2.1"), nil, nil) {
 			on = append(on, v)
 		}
 		for _, v := range on {
@@ -312,7 +312,7 @@ func TestRefusedConnectionsEndAtOnce(t *testing.T) {
 	}
 	var came []*Arrival
 	for i := range waiting + 100 {
-		came = append(came, a.Come(netip.MustParseAddr("192.0.2.1"), count))
+		came = append(came, a.Come(netip.MustParseAddr("192.0.2.1"), nil, count))
 		if open := i + 1 - ended; open > 1+waiting {
 			t.Fatalf("%d connections are open", open)
 		}

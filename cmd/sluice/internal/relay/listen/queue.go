@@ -79,11 +79,11 @@ func (l *queueListener) run() {
 		case q == nil:
 			l.pass(conn, nil)
 		case q.proxied != nil:
-			go func() { l.enter(q, l.arrivals.Come(addressOf(q), q.giveWay)) }()
+			go func() { l.enter(q, l.arrivals.Come(addressOf(q), q.TCPConn, q.giveWay)) }()
 		case q.tryEnter():
 			l.pass(q, nil)
 		default:
-			place := l.arrivals.Come(addressOf(q), q.giveWay)
+			place := l.arrivals.Come(addressOf(q), q.TCPConn, q.giveWay)
 			go l.enter(q, place)
 		}
 	}
@@ -165,7 +165,7 @@ func (c *Queued) RemoteAddr() net.Addr {
 
 // tryEnter takes a place, and reports whether there was one.
 func (c *Queued) tryEnter() bool {
-	place := c.arrivals.TryEnter(addressOf(c), c.giveWay)
+	place := c.arrivals.TryEnter(addressOf(c), c.TCPConn, c.giveWay)
 	if place != nil {
 		c.keep(place)
 	}

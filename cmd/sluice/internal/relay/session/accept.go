@@ -80,7 +80,7 @@ func (h *Host) Accept(l net.Listener, setting string, secure *tls.Config, arriva
 		pause = 0
 		var place *listen.Arrival
 		if address, ok := listen.Address(conn); ok {
-			place = arrivals.Come(address, func(error) { conn.Close() })
+			place = arrivals.Come(address, conn, func(error) { conn.Close() })
 		}
 		if !h.Group.RunOn(conn, func(conn net.Conn) (next func(over func())) {
 			return h.arrive(conn, place, setting, secure, arrivals, serve)
@@ -100,7 +100,7 @@ func (h *Host) arrive(conn net.Conn, place *listen.Arrival, setting string, secu
 	}
 	if place == nil {
 		address, _ := netip.ParseAddrPort(a.Address)
-		place = arrivals.Come(address.Addr(), func(error) { conn.Close() })
+		place = arrivals.Come(address.Addr(), conn, func(error) { conn.Close() })
 	}
 	a.Place = place
 	if err := place.Wait(h.Ctx); err != nil {
