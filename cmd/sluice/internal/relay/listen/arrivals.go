@@ -197,8 +197,23 @@ func (a *Arrivals) come(v *Arrival) (refused []*Arrival) {
 	for _, most := a.most(); a.waiting > most; {
 		refused = append(refused, a.refuse())
 	}
+	if len(a.next) > 2*a.waiting+16 {
+		a.tidy()
+	}
 	a.admit()
 	return refused
+}
+
+// tidy takes the hosts out of next of which no connection waits any more: admit does so only while places
+// become free. The lock is held.
+func (a *Arrivals) tidy() {
+	a.next = slices.DeleteFunc(a.next, func(host netip.Prefix) bool {
+		h := a.hosts[host]
+		if h.queued = len(h.waiting) > 0; !h.queued {
+			a.forget(host)
+		}
+		return !h.queued
+	})
 }
 
 // Wait waits for the place of a connection that has come, until ctx is done. After Wait without an

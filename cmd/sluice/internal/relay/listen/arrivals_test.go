@@ -210,6 +210,71 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
+// While no place becomes free, addresses whose connections have left, or were refused, take no memory.
+func TestAddressesThatHaveLeftAreForgotten(t *testing.T) {
+	a := arrivals(1, 0, time.Hour)
+	place := enter(t, a, "192.0.2.9", nil)
+	var first []*Arrival
+	for i := range 3 * maxWaiting() {
+		v := a.Come(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), nil, func(error) {})
+		if i < 2 {
+			first = append(first, v)
+		} else {
+			v.Leave()
+		}
+	}
+	if len(a.hosts) > 100 || len(a.next) > 100 {
+		t.Errorf("with 3 connections %d addresses are known, %d in the queue", len(a.hosts), len(a.next))
+	}
+	place.Leave()
+	for _, v := range first {
+		if err := v.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+		v.Leave()
+	}
+	if len(a.hosts) > 0 {
+		t.Errorf("%d addresses are left", len(a.hosts))
+	}
+}
+
+// A place at once is within the limits too, of all places and of those of an address, and takes none from those that wait.
+func TestPlacesAtOnce(t *testing.T) {
+	a := arrivals(3, 2, time.Hour)
+	try := func(ip string) *Arrival { return a.TryEnter(netip.MustParseAddr(ip), nil, func(error) {}) }
+	first, second := try("192.0.2.1"), try("192.0.2.1")
+	if first == nil || second == nil {
+		t.Fatal("an address has two places")
+	}
+	if try("192.0.2.1") != nil {
+		t.Error("a third place of an address that has two")
+	}
+	third := try("192.0.2.2")
+	if third == nil || try("192.0.2.3") != nil {
+		t.Error("there are three places")
+	}
+	waits := a.Come(netip.MustParseAddr("192.0.2.1"), nil, func(error) {})
+	third.Leave()
+	if try("192.0.2.3") != nil {
+		t.Error("a place before one that waits")
+	}
+	waits.Leave()
+	if third = try("192.0.2.3"); third == nil {
+		t.Error("none waits any more")
+	}
+	for _, v := range []*Arrival{first, second, third} {
+		v.Leave()
+		v.Leave()
+	}
+	if s := a.Stats(); s.On != 0 || s.Waiting != 0 || len(a.hosts) != 0 {
+		t.Errorf("left: %+v, %d hosts", s, len(a.hosts))
+	}
+	var free Arrivals
+	if free.TryEnter(netip.MustParseAddr("192.0.2.1"), nil, func(error) {}) == nil {
+		t.Error("without limits there is none")
+	}
+}
+
 // A random history: no limit is ever exceeded, no connection is lost, nothing is
 // left.
 func TestArrivalsAtRandom(t *testing.T) {

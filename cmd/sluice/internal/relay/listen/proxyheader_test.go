@@ -23,6 +23,8 @@ var headers = []struct {
 	{"v1 unknown with addresses", "PROXY UNKNOWN ffff:f...f:ffff ffff:f...f:ffff 65535 65535\r\n", Unknown, false},
 	{"v1 other family", "PROXY TCP4 2001:db8::7 2001:db8::1 56324 1935\r\n", "", true},
 	{"v1 zone", "PROXY TCP6 fe80::1%eth0 2001:db8::1 56324 1935\r\n", "", true},
+	{"v1 no address", "PROXY TCP6 cam.example 2001:db8::1 56324 1935\r\n", "", true},
+	{"v1 other protocol", "PROXY UDP6 2001:db8::7 2001:db8::1 56324 1935\r\n", "", true},
 	{"v1 port", "PROXY TCP4 192.0.2.7 198.51.100.1 66324 1935\r\n", "", true},
 	{"v1 short", "PROXY TCP4 192.0.2.7\r\n", "", true},
 	{"v1 long", "PROXY TCP4 " + strings.Repeat("1", 200) + "\r\n", "", true},
