@@ -78,6 +78,9 @@ func TestRecordingsAreListed(t *testing.T) {
 			if err != nil || all != 2 || len(list) != 2 {
 				t.Fatalf("%d of %d: %v", len(list), all, err)
 			}
+			if list[0].changed.Before(list[1].changed) {
+				t.Errorf("the oldest comes first: %+v", list)
+			}
 			for _, x := range list {
 				if x.Length < 9900*time.Millisecond || x.Length > 10200*time.Millisecond || x.Size < 100_000 || time.Since(x.Begin).Abs() > time.Minute || x.Writing || x.Stream != "live/a" {
 					t.Errorf("%+v", x)
@@ -249,6 +252,29 @@ func TestClipOfWhatIsBeingWritten(t *testing.T) {
 	}
 	if _, err := a.Clip("live/s", time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour)); !errors.Is(err, ErrNotFound) {
 		t.Error(err)
+	}
+}
+
+// Of files that cannot be read, of which there may be any number, a clip holds none open.
+func TestClipHoldsNoFilesThatCannotBeRead(t *testing.T) {
+	a, r, dir := newArchive(t, record.MP4)
+	recordClip(t, r, "live/s")
+	for i := range 3 {
+		name := time.Now().Add(time.Duration(i-5) * time.Minute).Format("20060102-150405")
+		if err := os.WriteFile(filepath.Join(dir, "live", "s-"+name+".mp4"), []byte("cut off"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := a.Clip("live/s", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.files) != 1 {
+		t.Errorf("it holds %d files", len(c.files))
+	}
+	c.Close()
+	if _, err := c.files[0].Stat(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("a file of a closed clip: %v", err)
 	}
 }
 

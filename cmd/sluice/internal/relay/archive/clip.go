@@ -52,11 +52,12 @@ func (a *Archive) Clip(stream string, from, to time.Time) (*Clip, error) {
 		if err != nil {
 			continue // deleted meanwhile
 		}
-		c.files = append(c.files, f)
 		x, err := a.index(r, f, info.Size())
 		if err != nil {
+			f.Close()
 			continue // it has no header yet
 		}
+		c.files = append(c.files, f)
 		files = append(files, mp4.File{ReaderAt: f, Index: x})
 	}
 	if c.Clip, err = mp4.NewClip(files, from, to); err != nil {
