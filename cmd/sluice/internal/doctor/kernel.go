@@ -20,11 +20,6 @@ const (
 	backlog = 1024
 )
 
-// sessions are how many connections the configuration allows at a time.
-func sessions(c config.Config) int64 {
-	return int64(c.MaxViewers) + int64(c.MaxStreams) + int64(c.MaxHandshakes)
-}
-
 // kernel looks at settings of the kernel, which stand below root: /proc/sys.
 func kernel(root string, c config.Config) []Finding {
 	numbers := func(name string) []int64 {

@@ -17,7 +17,7 @@ func descriptors(c config.Config) []Finding {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
 		return []Finding{{Unknown, "descriptors", err.Error()}}
 	}
-	need := uint64(sessions(c)) + ownDescriptors
+	need := uint64(c.Connections()) + ownDescriptors
 	if uint64(l.Max) < need {
 		return []Finding{{Warning, "descriptors", fmt.Sprintf("at most %d, and the limits of viewers, streams and handshakes come to %d: raise LimitNOFILE or ulimit -n, or lower --max-viewers", l.Max, need)}}
 	}

@@ -101,7 +101,16 @@ func New(c config.Config, o Options) (*Server, error) {
 	if most < int64(c.MaxMemory) {
 		o.Logger.Warn("max-memory is more than three quarters of the memory that this process can have: those are the limit", "max-memory", c.MaxMemory, "memory", machine, "limit", most)
 	}
+	warnOfDescriptors(&c, access.Descriptors(), o.Logger)
 	return s, nil
+}
+
+// warnOfDescriptors warns when most of the connections that the limits allow cannot be had: the process may have
+// so many descriptors, 0 for no known limit.
+func warnOfDescriptors(c *config.Config, descriptors int, log *slog.Logger) {
+	if need := c.Connections(); descriptors > 0 && int64(descriptors) < need/2 {
+		log.Warn("most connections that max-viewers, max-streams and max-handshakes allow are refused: raise LimitNOFILE or ulimit -n", "descriptors", descriptors, "connections", need)
+	}
 }
 
 // begin applies the settings to the listeners, and makes the gate. times gets the durations of

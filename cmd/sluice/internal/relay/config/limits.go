@@ -19,6 +19,11 @@ type Limits struct {
 	MaxViewersPerStream     int
 }
 
+// Connections is how many of viewers, publishers and clients without a request there may be.
+func (g *Limits) Connections() int64 {
+	return int64(g.MaxViewers) + int64(g.MaxStreams) + int64(g.MaxHandshakes)
+}
+
 func (g *Limits) settings() []Setting {
 	return []Setting{
 		{Name: "max-memory", Default: "0", Usage: "at most this `size` for streams, queues and what the kernel holds for connections; 0 for half of what the machine, its control group or GOMEMLIMIT has; never more than three quarters of that",

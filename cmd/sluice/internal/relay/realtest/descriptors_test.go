@@ -20,6 +20,9 @@ func TestFewDescriptors(t *testing.T) {
 		flags: strings.Fields("--max-handshakes 2000 --max-handshakes-per-address 2000"),
 		under: []string{"sh", "-c", `ulimit -n 256 && exec "$0" "$@"`},
 	})
+	if n := strings.Count(s.stderr.String(), "descriptors=256"); n != 1 {
+		t.Errorf("%d lines of the log say that there are few", n)
+	}
 	for _, address := range []string{s.HTTP, s.RTMP, s.RTSP} {
 		for range 200 {
 			conn, err := net.Dial("tcp", address)
