@@ -78,8 +78,14 @@ func (h *history) consumed(n int) {
 	}
 }
 
-// front draws up to how many bytes of the front a call asks for.
-func (h *history) front() int { return h.rng.IntN(len(h.w.View()) + 1) }
+// front draws up to how many bytes of the front a call asks for: often all, behind which the next piece begins.
+func (h *history) front() int {
+	n := len(h.w.View())
+	if h.rng.IntN(4) > 0 {
+		n = h.rng.IntN(n + 1)
+	}
+	return n
+}
 
 // base is the place of the first byte that must stay.
 func (h *history) base() int {
@@ -126,7 +132,9 @@ var ops = []struct {
 		s := h.a.Slab(1 + h.size())
 		length := 1 + h.rng.IntN(len(s.Bytes()))
 		h.note("AddBlock of %d", length)
-		h.w.AddBlock(s, length)
+		if h.w.AddBlock(s, length); h.w.Capacity() < length {
+			h.fatalf("Capacity is %d", h.w.Capacity())
+		}
 	}},
 	{"Filled", 20, func(h *history) {
 		room := h.w.Room()
@@ -185,6 +193,7 @@ var ops = []struct {
 		h.keep(kept{list: m, want: h.all[h.pos : h.pos+n]})
 		h.consumed(n)
 	}},
+	{"head", 8, (*history).head},
 	{"Slide", 4, func(h *history) {
 		if _, own := h.w.Block(); own && !h.w.Shared() {
 			h.note("Slide")
@@ -213,7 +222,11 @@ var ops = []struct {
 	}},
 	{"Unpark", 5, func(h *history) {
 		need := h.w.Kept() + h.rng.IntN(1000)
-		h.note("Unpark %d: %v", need, h.w.Unpark(need))
+		ok := h.w.Unpark(need)
+		h.note("Unpark %d: %v", need, ok)
+		if length, own := h.w.Block(); ok && (!own || length-(h.w.W-h.w.Kept()) < need) {
+			h.fatalf("a block of %d bytes, which may be filled: %v", length, own)
+		}
 	}},
 	{"Vacate", 3, func(h *history) {
 		if h.w.Kept() == 0 {
@@ -276,6 +289,36 @@ var ops = []struct {
 			h.release(h.rng.IntN(len(h.kept)))
 		}
 	}},
+}
+
+// head takes a few bytes and puts them back, when the front has gone elsewhere maybe.
+func (h *history) head() {
+	var head window.Head
+	n := min(h.front(), h.rng.IntN(11))
+	if n == 0 {
+		return
+	}
+	h.w.TakeHead(&head, n)
+	h.note("TakeHead of %d", n)
+	switch h.rng.IntN(5) {
+	case 0:
+		if _, own := h.w.Block(); own && !h.w.Shared() {
+			h.w.Slide()
+		}
+	case 1:
+		s := h.a.Slab(h.w.Kept() + h.size() + 1)
+		h.w.Move(s, h.rng.IntN(min(5, len(s.Bytes())-h.w.Kept()+1)), len(s.Bytes()))
+	case 2:
+		h.w.Stash(h.a.Slab(max(1, h.w.Kept())), h.rng.IntN(2000))
+	case 3:
+		if h.w.Kept() == 0 {
+			h.w.Park(h.rng.IntN(2000))
+		}
+	}
+	if !h.w.PutBack(&head) {
+		h.w.PrependHead(&head, h.a.Slab(h.w.Kept()+n))
+		h.note("PrependHead")
+	}
 }
 
 func (h *history) unread() {
@@ -349,7 +392,7 @@ func (h *history) check() {
 	if n := w.EmptyPieces(); n > 0 {
 		h.fatalf("%d pieces without bytes lie in the middle", n)
 	}
-	if w.Capacity() < 0 || int64(w.Capacity()) > h.a.Stats().OutBytes {
+	if length, own := w.Block(); own && w.Capacity() < length || w.Capacity() < 0 || int64(w.Capacity()) > h.a.Stats().OutBytes {
 		h.fatalf("Capacity is %d", w.Capacity())
 	}
 }
@@ -382,6 +425,8 @@ func TestRandomOperationsAgreeWithAByteSlice(t *testing.T) {
 					h.check()
 				}
 				h.w.Drop()
+				h.pos, h.mark = len(h.all), -1
+				h.check()
 				for len(h.kept) > 0 {
 					h.release(0)
 				}
