@@ -30,6 +30,23 @@ func TestClientThatLeaves(t *testing.T) {
 	}
 }
 
+// A request may be served for longer than its header may take, also while its client is watched.
+func TestAnswersThatTakeLongerThanHeaders(t *testing.T) {
+	f := begin(t, func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+			t.Error("the request was ended")
+		case <-time.After(100 * time.Millisecond):
+		}
+		io.WriteString(w, "late")
+	}, func(o *Options) { o.Watch, o.Header = 1, 30*time.Millisecond })
+	c := dial(t, f.at)
+	c.send(t, request, false)
+	if _, body := c.answer(t, "GET"); body != "late" {
+		t.Errorf("%q", body)
+	}
+}
+
 // What comes while a request is served is answered behind it, and ends nothing.
 func TestRequestsThatComeWhileOneIsServed(t *testing.T) {
 	for _, watch := range []time.Duration{1, time.Millisecond, testWait} {

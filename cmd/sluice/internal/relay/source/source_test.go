@@ -60,3 +60,35 @@ func TestTrackURL(t *testing.T) {
 		}
 	}
 }
+
+// User and password go along with a redirection only to the same host, and not from TLS to a connection in clear.
+func TestWhatARedirectionMayHave(t *testing.T) {
+	for _, c := range []struct{ from, to, want string }{
+		{"rtsp://u:p@cam/a", "/b", "rtsp://u:p@cam/b"},
+		{"rtsp://u:p@cam/a", " rtsp://CAM:8554/b ", "rtsp://u:p@CAM:8554/b"},
+		{"rtsp://u:p@cam/a", "rtsps://cam/b", "rtsps://u:p@cam/b"},
+		{"rtsps://u:p@cam/a", "rtsps://cam/b", "rtsps://u:p@cam/b"},
+		{"rtsps://u:p@cam/a", "rtsp://cam/b", "rtsp://cam/b"},
+		{"rtsp://u:p@cam/a", "rtsp://other/b", "rtsp://other/b"},
+		{"rtsp://u:p@cam/a", "rtsp://x:y@other/b", "rtsp://x:y@other/b"},
+		{"rtsp://u:p@cam/a", "rtsp:///b", ""},
+		{"rtsp://u:p@cam/a", "rtsp://:554/b", ""},
+		{"rtsp://u:p@cam/a", "http://cam/b", ""},
+		{"rtsp://u:p@cam/a", "rtsp://cam:99999/b", ""},
+		{"rtsp://u:p@cam/a", "rtsp://x:swordfish@cam:b/", ""},
+	} {
+		s, err := Parse("live/s=" + c.from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, err := s.redirected(c.to)
+		switch {
+		case c.want == "":
+			if !errors.Is(err, ErrRefused) || strings.Contains(err.Error(), "swordfish") {
+				t.Errorf("%s to %q: %v, %v", c.from, c.to, next, err)
+			}
+		case err != nil || next.url.String() != c.want || next.Stream != "live/s":
+			t.Errorf("%s to %q: %v, %v", c.from, c.to, next, err)
+		}
+	}
+}
