@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -125,6 +126,75 @@ func TestMessagesWithDescriptors(t *testing.T) {
 	}
 	if err := <-sent; err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Descriptors that a message is not to have are closed, be they beyond the one or with a message that is refused.
+func TestDescriptorsThatAreNotWanted(t *testing.T) {
+	const hello = "SLUP\x01\x01\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00{}"
+	for _, c := range []struct {
+		name, text string
+		fds        int
+		want       error
+	}{
+		{"one", hello, 1, nil},
+		{"two", hello, 2, nil},
+		{"more than there is room for", hello, 9, ErrProtocol},
+		{"one of a message of another kind", strings.Replace(hello, "\x01", "\x03", 1), 1, ErrProtocol},
+		{"one that is not announced", strings.Replace(hello, "\x01\x01", "\x01\x00", 1), 1, ErrProtocol},
+		{"one of a message that ends early", hello[:len(hello)-1], 1, io.ErrUnexpectedEOF},
+		{"one of a head that ends early", hello[:5], 1, io.ErrUnexpectedEOF},
+	} {
+		_, b, raw := pair(t)
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fds := make([]int, c.fds)
+		for i := range fds {
+			fds[i] = int(w.Fd())
+		}
+		if _, _, err := raw.WriteMsgUnix([]byte(c.text), unix.UnixRights(fds...), nil); err != nil {
+			t.Fatal(err)
+		}
+		raw.Close()
+		w.Close()
+		m, err := b.Expect(KindHello, nil)
+		if !errors.Is(err, c.want) || (m.File != nil) != (err == nil) {
+			t.Errorf("%s: %v, %v", c.name, m.File, err)
+		}
+		if m.File != nil {
+			m.File.Close()
+		}
+		b.Close()
+		// The pipe has ended when all descriptors of its other end are closed.
+		r.SetReadDeadline(time.Now().Add(5 * time.Second))
+		if _, err := r.Read(make([]byte, 1)); err != io.EOF {
+			t.Errorf("%s: descriptors are left open: %v", c.name, err)
+		}
+		r.Close()
+	}
+}
+
+// What the other side would refuse is not sent.
+func TestMessagesThatAreNotSent(t *testing.T) {
+	a, b, _ := pair(t)
+	defer b.Close()
+	for _, err := range []error{
+		a.Send(KindHello, strings.Repeat("x", MaxHello), nil, nil),
+		a.Send(KindHello, nil, []byte("x"), nil),
+	} {
+		if !errors.Is(err, ErrTooLong) {
+			t.Error(err)
+		}
+	}
+	a.Refuse(strings.Repeat("a reason ", 100))
+	if _, err := b.Receive(); !errors.Is(err, ErrRefused) || len(err.Error()) > maxReason+100 || !strings.Contains(err.Error(), "a reason a reason") {
+		t.Errorf("a refusal: %v", err)
+	}
+	a.Close()
+	if _, err := b.Receive(); err != io.EOF {
+		t.Errorf("there is more: %v", err)
 	}
 }
 
