@@ -235,8 +235,8 @@ func TestATargetThatMisbehavesIsNamed(t *testing.T) {
 		{"hangs up", first(func(conn net.Conn, p []byte) { conn.Close() }), ErrHungUp, "ended the connection"},
 		{"hangs up in a reply", first(func(conn net.Conn, p []byte) { conn.Write(p[:50]); conn.Close() }), ErrHungUp, "ended the connection in a reply, behind 50 bytes of it"},
 		{"resets", first(func(conn net.Conn, p []byte) { conn.(*net.TCPConn).SetLinger(0); conn.Close() }), ErrHungUp, "ended the connection"},
-		{"wrong byte", first(func(conn net.Conn, p []byte) { p[100] ^= 1; conn.Write(p) }), ErrAnswer, "are not what was sent"},
-		{"wrong length", first(func(conn net.Conn, p []byte) { p[3]++; conn.Write(p) }), ErrAnswer, "not what was sent"},
+		{"wrong byte", first(func(conn net.Conn, p []byte) { p[100] ^= 1; conn.Write(p[:60]); conn.Write(p[60:]) }), ErrAnswer, "byte 100 of the 132"},
+		{"wrong length", first(func(conn net.Conn, p []byte) { p[3]++; conn.Write(p) }), ErrAnswer, "is 0x81 and not 0x80, which was sent"},
 		{"more than was asked", first(func(conn net.Conn, p []byte) { conn.Write(append(p, bytes.Repeat(p, 5)...)) }), ErrAnswer, ""},
 		{"silent", first(func(conn net.Conn, p []byte) {}), ErrSilent, "no answer for "},
 		{"half", first(func(conn net.Conn, p []byte) { conn.Write(p[:len(p)-1]) }), ErrUnfinished, "stopped behind 131 bytes and did not go on for "},
@@ -260,6 +260,23 @@ func TestATargetThatMisbehavesIsNamed(t *testing.T) {
 				t.Errorf("%s: after %v it says %s", engine, r.Plan.Timeout, r.Error)
 			}
 			g.end()
+		}
+	}
+}
+
+// What the generator used is known of a run that ends early too.
+func TestARunThatTheTargetEndsSaysHowBusyTheGeneratorWas(t *testing.T) {
+	t.Parallel()
+	for _, engine := range engines() {
+		g := serve(t, "tcp", "127.0.0.1:0", func(conn net.Conn) { io.CopyN(conn, struct{ io.Reader }{conn}, 132*500) })
+		p := short(engine, g.name())
+		p.Protocol, p.Conns, p.Depth, p.Warmup, p.Duration = Frame, 1, 1, 0, time.Minute
+		r, err := runShort(t, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Valid || r.Requests == 0 || r.Busy <= 0 {
+			t.Errorf("%s: valid %v, %d requests, busy %v", engine, r.Valid, r.Requests, r.Busy)
 		}
 	}
 }

@@ -141,12 +141,16 @@ func (l *loop) close() {
 
 func (l *loop) run(ctx context.Context) error {
 	serve := func(number int, r ready) error { return l.serve(ctx, number, r) }
+	clock := stopwatch{loop: l}
+	defer func() {
+		clock.stop(l.now())
+		l.recorder.publish()
+	}()
 	for i := range l.peers {
 		if err := serve(i, ready{}); err != nil {
 			return err
 		}
 	}
-	clock := stopwatch{loop: l}
 	for l.left > 0 && ctx.Err() == nil {
 		now := l.now()
 		clock.see(now)
@@ -168,8 +172,6 @@ func (l *loop) run(ctx context.Context) error {
 			return err
 		}
 	}
-	clock.stop(l.now())
-	l.recorder.publish()
 	return nil
 }
 
@@ -184,8 +186,7 @@ func (l *loop) longest() time.Duration {
 	return longest
 }
 
-// sweep looks at all connections now and then: whether they are done, and whether
-// the target has fallen silent.
+// sweep looks at all connections now and then: whether they are done, and whether the target has fallen silent.
 func (l *loop) sweep(ctx context.Context, now int64) error {
 	every := silentEvery
 	if now >= l.end {
@@ -273,8 +274,7 @@ func (l *loop) pump(number int, now int64) error {
 	return nil
 }
 
-// receive takes what there is; ending says that the end of the stream may stand
-// behind it.
+// receive takes what there is; ending says that the end of the stream may stand behind it.
 func (l *loop) receive(number int, now int64, ending bool) (int64, error) {
 	peer := &l.peers[number]
 	p := peer.pipeline

@@ -72,15 +72,20 @@ func (f *framed) start(r *Request) []byte {
 	return append(head, f.stamp(&f.stamps, r)...)
 }
 
-func (f *framed) matches(r *Request, p []byte, off int) bool {
-	if head := f.start(r); off < len(head) {
-		n := min(len(p), len(head)-off)
-		if !bytes.Equal(p[:n], head[off:off+n]) {
-			return false
+// differs is where the first of the bytes p, which stand at off, is not what was sent; -1 where all are.
+func (f *framed) differs(r *Request, p []byte, off int) int {
+	for end := off + len(p); off < end; {
+		sent := f.Bytes(r, off)
+		n := min(len(p), len(sent))
+		if !bytes.Equal(p[:n], sent[:n]) {
+			for ; p[0] == sent[0]; off++ {
+				p, sent = p[1:], sent[1:]
+			}
+			return off
 		}
-		p, off = p[n:], off+n
+		off, p = off+n, p[n:]
 	}
-	return len(p) == 0 || bytes.Equal(p, f.random[off-f.before:][:len(p)])
+	return -1
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -108,9 +113,9 @@ func (e *echo) Reply(r *Request, p []byte) (int, Outcome, error) {
 	}
 	switch {
 	case e.verify:
-		if !e.matches(r, p[:n], e.got) {
-			return 0, Outcome{}, fmt.Errorf("%w: bytes %d to %d of what came back for request %d of connection %d are not what was sent",
-				ErrReply, e.got, e.got+n, r.Seq, r.Conn)
+		if at := e.differs(r, p[:n], e.got); at >= 0 {
+			return 0, Outcome{}, fmt.Errorf("%w: byte %d of the %d that came back for request %d of connection %d is 0x%02x and not 0x%02x, which was sent",
+				ErrReply, at, length, r.Seq, r.Conn, p[at-e.got], e.Bytes(r, at)[0])
 		}
 	case e.got < e.before:
 		// Enough to notice that the two have lost step.
