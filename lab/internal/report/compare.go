@@ -267,8 +267,7 @@ const leastWindow = 1.7
 // floorTimes is how many times what it was a figure with a floor has to be.
 const floorTimes = 3
 
-// resolved rounds what is counted to the step below which the runtime's own
-// doings show.
+// resolved rounds what is counted to the step below which the runtime's own doings show.
 func resolved(s Sample) []float64 {
 	step := resolution[s.Unit]
 	if step == 0 {
@@ -374,12 +373,14 @@ const (
 	// alike is the factor up to which two runs were crowded alike. Those of one program, at 60 to 130 %, had rates up to
 	// 1.5 times as high as others, and a P99.9 of 1.8 to 11 ms.
 	alike, apart, tailsApart = 1.25, 1.8, 10
+	// cpuApart: the CPU of a request was 29 to 80 µs, the less the more crowded, since more of them were waiting at each wake-up.
+	cpuApart = 3
 )
 
 // crowd is for which part of the slower run a processor was missing, unless that cannot be why.
 func (ch *Change) crowd(better bool) float64 {
 	slower, other := ch.Crowded, ch.was
-	if better {
+	if cpu := ch.Unit == targetCPU; cpu && other > slower || !cpu && better {
 		slower, other = other, slower
 	}
 	if !ch.window && slower < alike*other && single(ch.Old, ch.New, ch.Apart-1) != stats.Same {
@@ -388,16 +389,14 @@ func (ch *Change) crowd(better bool) float64 {
 	return slower
 }
 
-// enough reports whether there are values for a verdict: one on each side, or as many as
-// stats.Fewest on both.
+// enough reports whether there are values for a verdict: one on each side, or as many as stats.Fewest on both.
 func (ch *Change) enough() bool {
 	a, b := len(ch.earlier), len(ch.later)
 	return a == 1 && b == 1 || min(a, b) >= stats.Fewest
 }
 
-// scatter is how far a figure of a family has to be away for standing out from many
-// others, most of which are the same: some times their median difference, and more of
-// them the more there are, since the tails are long.
+// scatter is how far a figure of a family has to be away for standing out from many others, most of which are the
+// same: some times their median difference, and more of them the more there are, since the tails are long.
 func (f Family) scatter(logs []float64) float64 {
 	const few, times = 8, 4
 	if f != Timed || len(logs) < few {
@@ -422,8 +421,7 @@ func single(before, after, least float64) stats.Verdict {
 	return stats.More
 }
 
-// Items is the comparison for people: what is judged, and of what is counted only
-// that which changed.
+// Items is the comparison for people: what is judged, and of what is counted only that which changed.
 func (c *Comparison) Items() []document.Item {
 	items := []document.Item{
 		document.Say(fmt.Sprintf("old %s, new %s: ratios are new to old", c.Old, c.New)),

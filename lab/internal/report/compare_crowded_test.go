@@ -61,6 +61,7 @@ func TestACrowdedMachineIsNoDifference(t *testing.T) {
 	}{
 		{"the same", func(*load.Result) {}, "", 0},
 		{"a second without an answer", func(r *load.Result) { r.Gap, r.GapCrowded = time.Second, &calm }, "longest time without an answer", 0.9},
+		{"300 ms without an answer", func(r *load.Result) { r.Gap, r.GapCrowded = 300*time.Millisecond, &calm }, "longest time without an answer", 0.2}, // others kept the earlier run for 100 ms and more
 		{"a fifth as fast", func(r *load.Result) {
 			for i := range r.Series {
 				r.Series[i].Requests /= 5
@@ -94,6 +95,30 @@ func TestACrowdedMachineIsNoDifference(t *testing.T) {
 		t.Logf("%s: found in %d of %d pairs", c.name, found, tries)
 		if c.least == 0 && found > tries/100 || found < int(c.least*float64(tries)) {
 			t.Errorf("%s: found in %d of %d pairs", c.name, found, tries)
+		}
+	}
+}
+
+// A server that others keep from a processor has more requests waiting at each wake-up, and spends less on each.
+func TestTheCPUOfARequestOnACrowdedMachineIsUndecided(t *testing.T) {
+	run := func(cpu float64, queued time.Duration) *Result {
+		r := loadFixture(1, 1, 1)
+		r.Generator.Queued, r.Target = &queued, &load.Use{CPUPerOp: cpu}
+		return opened(t, "r", r)
+	}
+	const quiet, busy, busier = time.Second, 6 * time.Second, 12 * time.Second // of 30
+	for _, c := range []struct {
+		earlier, later *Result
+		want           Verdict
+	}{
+		{run(40_000, busier), run(79_000, quiet), Unsure},
+		{run(79_000, quiet), run(40_000, busier), Unsure},
+		{run(40_000, busy), run(79_000, busy), Unsure},
+		{run(40_000, busy), run(130_000, busy), Worse},
+		{run(40_000, quiet), run(79_000, quiet), Worse},
+	} {
+		if ch := change(t, mustCompare(t, c.earlier, c.later, Options{}), "load", "CPU/request of the target"); ch.Verdict != c.want {
+			t.Errorf("%v to %v: %s (%s), not %s", ch.Old, ch.New, ch.Verdict, ch.Doubt, c.want)
 		}
 	}
 }

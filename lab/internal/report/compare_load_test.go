@@ -188,18 +188,18 @@ func TestTheRatioIsThatOfTheFiguresBesideIt(t *testing.T) {
 // Replies that are failures, up to which a run is valid, are a regression where there were next to none.
 func TestRequestsThatFailAreFound(t *testing.T) {
 	s := &simulated{rand.New(rand.NewPCG(sluicetest.Seed(t), 9)), false}
-	failing := func(replies, lost uint64) *load.Result {
+	failing := func(replies, lost, resent uint64) *load.Result {
 		r := s.run(nil)
-		r.Requests, r.Lost = 400_000-lost, lost
+		r.Requests, r.Lost, r.Resent = 400_000-lost, lost, resent
 		r.Replies = []load.Replies{{Class: "5xx", Count: replies, Failed: true}}
 		return r
 	}
 	for _, c := range []struct {
-		before, after, lost uint64
-		want                Verdict
-	}{{0, 0, 0, Same}, {0, 4000, 0, Worse}, {0, 0, 4000, Worse}, {10, 300, 0, Same}, {4000, 8000, 0, Same}, {4000, 16_000, 0, Worse}, {4000, 0, 0, Same}} {
-		got := compareLoads(t, failing(c.before, 0), failing(c.after, c.lost))
-		at := slices.IndexFunc(got.Changes, func(ch Change) bool { return ch.Figure == "failed requests" })
+		before, after, lost, resent uint64
+		want                        Verdict
+	}{{0, 0, 0, 0, Same}, {0, 4000, 0, 0, Worse}, {0, 0, 4000, 0, Worse}, {0, 0, 0, 500, Worse}, {10, 300, 0, 0, Same}, {4000, 8000, 0, 0, Same}, {4000, 16_000, 0, 0, Worse}, {4000, 0, 0, 0, Same}} {
+		got := compareLoads(t, failing(c.before, 0, 0), failing(c.after, c.lost, c.resent))
+		at := slices.IndexFunc(got.Changes, func(ch Change) bool { return ch.Figure == "requests failed or sent again" })
 		if at < 0 || got.Changes[at].Verdict != c.want {
 			t.Errorf("%+v: %+v", c, got.Changes)
 		}

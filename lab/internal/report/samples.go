@@ -16,9 +16,8 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/measure"
 )
 
-// A Sample is one figure of a result with all values that it has: by round, by
-// window, by run. It is what results are compared by, and what benchmark text is
-// written from.
+// A Sample is one figure of a result with all values that it has: by round, by window, by run. It is what results are
+// compared by, and what benchmark text is written from.
 type Sample struct {
 	Figure string    `json:"figure"` // "time/frame to peek", "throughput"
 	Unit   string    `json:"unit"`   // as lab's metrics: "ns/op", "B/s"; ratio for a ratio
@@ -46,9 +45,8 @@ const (
 	Judged             // compared, and better or worse
 )
 
-// A Family is rows that are judged together. The chance of a false alarm is held
-// for each of them, since what is counted hardly ever gives one, and there is much
-// of it.
+// A Family is rows that are judged together. The chance of a false alarm is held for each of them, since what is
+// counted hardly ever gives one, and there is much of it.
 type Family int
 
 const (
@@ -102,9 +100,8 @@ func benchGroups(f *File) []Group {
 	return list
 }
 
-// variantGroup has, of a variant, the ratio to the baseline of its own run, in which
-// the machine's speed cancels; what is counted and not timed as it is; and
-// everything else raw. The baseline's own figure is there to look at.
+// variantGroup has, of a variant, the ratio to the baseline of its own run, in which the machine's speed cancels; what
+// is counted and not timed as it is; and everything else raw. The baseline's own figure is there to look at.
 func variantGroup(o *measure.Outcome, v *measure.Variant) Group {
 	g := Group{Item: o.Name + " " + v.Name, Bench: capital(o.Name) + "/variant=" + part(v.Name), N: uint64(max(1, o.Ops))}
 	more := moreIsBetter(o.Metric)
@@ -184,13 +181,13 @@ func loadGroup(r *load.Result) Group {
 	}
 	gap := Sample{Figure: "longest time without an answer", Unit: "gap-ns", Values: []float64{float64(r.Gap)}, Role: Judged, Floor: float64(stall), Apart: tailsApart}
 	if r.GapCrowded != nil {
-		gap.Crowded = max(0, *r.GapCrowded-mostBesideStall)
+		gap.Crowded, gap.Floor = max(0, *r.GapCrowded-mostBesideStall), float64(shortStall)
 	}
-	g.Samples = append(g.Samples, gap,
-		Sample{Figure: "failed requests", Unit: failedUnit, Values: []float64{100 * r.FailedShare()}, Role: Judged, Floor: 100 * leastFailed})
+	failed := 100 * (r.FailedShare() + float64(r.Resent)/float64(max(1, r.Requests)))
+	g.Samples = append(g.Samples, gap, Sample{Figure: "requests failed or sent again", Unit: failedUnit, Values: []float64{failed}, Role: Judged, Floor: 100 * leastFailed})
 	g.one("CPU/request of the generator", "generator-cpu-ns/op", Shown, r.Generator.CPUPerOp)
-	if r.Target != nil {
-		g.one("CPU/request of the target", "target-cpu-ns/op", Judged, r.Target.CPUPerOp)
+	if r.Target != nil && r.Target.CPUPerOp > 0 {
+		g.Samples = append(g.Samples, Sample{Figure: "CPU/request of the target", Unit: targetCPU, Values: []float64{r.Target.CPUPerOp}, Role: Judged, Note: "a single value", Crowded: crowded, Apart: cpuApart})
 	}
 	return g
 }
@@ -216,8 +213,11 @@ const (
 	leastLatency = 0.6
 	// mostBesideStall is for which part of a stall one of both may have waited for a processor without that being why.
 	mostBesideStall = 0.6
-	leastFailed     = 0.001
-	failedUnit      = "failed-%"
+	// shortStall is a stall of which it is known that it is not the machine's doing.
+	shortStall  = 250 * time.Millisecond
+	leastFailed = 0.001
+	targetCPU   = "target-cpu-ns/op"
+	failedUnit  = "failed-%"
 )
 
 func loadName(p *load.Plan) string {
@@ -228,8 +228,7 @@ func loadName(p *load.Plan) string {
 	return fmt.Sprintf("protocol=%s/size=%d..%d/conns=%d/depth=%d/rate=%s", part(p.Speaks()), p.Sizes.Min, p.Sizes.Max, p.Conns, p.Depth, model)
 }
 
-// part makes a text fit to stand between spaces and slashes of a benchmark's
-// line.
+// part makes a text fit to stand between spaces and slashes of a benchmark's line.
 func part(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || !unicode.IsPrint(r) {
