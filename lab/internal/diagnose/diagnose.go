@@ -68,6 +68,7 @@ var rules = []rule{
 	{"formatting", [][]string{byCPU}, true, "", named(formatting)},
 	{"allocations", [][]string{byCPU}, true, "", named(allocations)},
 	{"lock-contention", [][]string{byWaits}, false, "", lockContention},
+	{"small-pool", [][]string{byGo}, false, "go", smallPool},
 	{"host-names", [][]string{byGo}, false, "go", nameLookups},
 	{"goroutine-leak", [][]string{byGo}, false, "go", goroutineLeak},
 }

@@ -477,6 +477,25 @@ func TestGoroutinesThatWaitForNames(t *testing.T) {
 	}
 }
 
+func TestAPoolThatIsTooSmall(t *testing.T) {
+	asks := []evidence.Frame{{Func: "database/sql.(*DB).conn"}, {Func: "main.ask"}}
+	waits := &evidence.Waits{Took: time.Second, Samples: 100, Waiting: 16, Places: []evidence.Place{
+		{Reason: "select", Mean: 14, Pool: 2, Frames: asks}, {Reason: "chan receive", Mean: 30, Frames: asks[1:]},
+	}}
+	e := &evidence.Evidence{Took: time.Second, Go: "go1.26", Tools: all(), Waits: waits}
+	if f, found := First(first(Diagnose(e))); !found || f.Rule != "small-pool" || f.Top != "main.ask" || f.Score > 0.83 || !strings.Contains(f.Clue, "while 2 others") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// A loop of runtime.Gosched is seen by the scheduler's stack alone: then no clean bill.
+func TestALoopThatYieldsIsUndecided(t *testing.T) {
+	e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), Go: "go1.26", Waits: &evidence.Waits{}, Calls: &evidence.Calls{}, CPU: profile(0.7, "runtime.gosched_m", "runtime.mcall")}
+	if findings, open := Diagnose(e); len(open) != 1 || open[0].Rule != "busy-spin" || !strings.Contains(open[0].Why, "runtime.Gosched") {
+		t.Errorf("%+v, %+v", findings, open)
+	}
+}
+
 func TestPollsOfManyDescriptors(t *testing.T) {
 	calls := &evidence.Calls{Took: time.Second, Total: 1000, ByName: []evidence.Call{{Name: "poll", Count: 500, Watched: 500 * 1000}}}
 	e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), Calls: calls, Perf: profile(0.8, "sock_poll", "do_sys_poll", "__x64_sys_poll", "turn"), Sharing: &evidence.Sharing{}}

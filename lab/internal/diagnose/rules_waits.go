@@ -233,6 +233,21 @@ func nameLookups(s *facts) (Finding, string) {
 	}, ""
 }
 
+// smallPool: goroutines wait for one of few connections or places, and all of those are in use.
+func smallPool(s *facts) (Finding, string) {
+	var f Finding
+	for _, p := range cmp.Or(s.Waits, new(evidence.Waits)).Places {
+		if used := float64(p.Pool) + max(1, s.Waits.Running+s.Waits.Runnable); p.Pool > 0 && p.Mean/(used+p.Mean) > f.Score {
+			f = Finding{
+				Tool: evidence.ToolGoroutines, Top: place(ownOrInnermost(p.Frames)), Share: p.Mean / (used + p.Mean), Score: p.Mean / (used + p.Mean),
+				Clue: fmt.Sprintf("%.1f goroutines waited here at any time (%s) while %d others were in I/O or asleep below: there seem to be that many connections, or places", p.Mean, p.Reason, p.Pool),
+				Try:  "a larger pool, if what it leads to can do more at a time; give back what is taken sooner",
+			}
+		}
+	}
+	return f, ""
+}
+
 // leaking is how many goroutines a second have to be added.
 const leaking = 10
 

@@ -135,7 +135,10 @@ type Place struct {
 	// WhileIO is in which part of the moments in which goroutines waited here exactly one
 	// other was in I/O or asleep below the same function: the holder of the lock.
 	WhileIO float64 `json:"while_io,omitempty"`
-	Frames  []Frame `json:"frames"`
+	// Pool is how many others were in I/O or asleep below it in most of those moments, where that is more than one and
+	// not for a lock: those that have the connections, or places, that there are.
+	Pool   int     `json:"pool,omitempty"`
+	Frames []Frame `json:"frames"`
 }
 
 // Calls are system calls as strace saw them.

@@ -91,7 +91,7 @@ func (l *goLayout) fields(file *elf.File) error {
 				}
 			}
 		}
-		for _, name := range []string{"atomicstatus", "waitreason", "sched.pc", "sched.bp", "syscallpc", "syscallbp", "startpc", "stack"} {
+		for _, name := range []string{"atomicstatus", "waitreason", "sched.pc", "sched.bp", "syscallpc", "syscallbp", "startpc", "stack", "goid"} {
 			at, ok := l.offset[name]
 			if !ok {
 				return missing("this version of Go keeps its goroutines in another form: a g without %s", name)
@@ -227,7 +227,7 @@ func (m *goMemory) all() (now crowd, err error) {
 		if state == goWaiting {
 			frames = trimPark(frames)
 		}
-		if mo := now.add(state, reason, frames); alike[spot] == nil {
+		if mo := now.add(state, reason, frames, field("goid")); alike[spot] == nil {
 			alike[spot] = mo
 		}
 	}

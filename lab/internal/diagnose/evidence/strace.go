@@ -47,6 +47,7 @@ type threadTally struct {
 	woken                      int
 	last                       float64       // when its call before began or, of one that waits for events, ended
 	turn                       time.Duration // that it was away from its events, 0 where none waited
+	received                   bool          // from a socket, after what it sent last, maybe by another descriptor of it
 }
 
 // A longTurn keeps the events of a loop waiting; one that had been ready is fetched within a promptFetch.
@@ -217,11 +218,12 @@ func (s *straceReader) call(thread, name, args, result, after, seconds string) {
 		number, _, _ := strings.Cut(args, ",")
 		d := s.repeats.of(number)
 		c.moved(moved, asked, moved == asked && !d.scattered(name, args, moved))
-		if way := direction(name); moved > 0 {
-			if moved < 512 && d.way == way {
+		if way, t := direction(name), s.tally(thread); moved > 0 {
+			sends := name == "sendto" || name == "sendmsg"
+			if moved < 512 && d.way == way && !(sends && t.received) {
 				c.Again++
 			}
-			d.way = way
+			d.way, t.received = way, strings.HasPrefix(name, "recv") || t.received && !sends
 		}
 	case moved == 0 && name == "futex" && strings.Contains(args, "FUTEX_WAIT") && !isLock(args):
 		s.out.Woken++

@@ -113,6 +113,9 @@ func TestStraceLines(t *testing.T) {
 		{"a dialogue", "write(3, ..., 10) = 10\nread(3, ..., 10) = 10\nwrite(3, ..., 10) = 10\n", []Call{
 			{Name: "write", Count: 2, Bytes: 20, Full: 2, Sizes: []Size{{10, 2}}, Asked: []Size{{10, 2}}},
 			{Name: "read", Count: 1, Bytes: 10, Full: 1, Sizes: []Size{{10, 1}}, Asked: []Size{{10, 1}}}}},
+		{"a dialogue by two descriptors of a socket", strings.Repeat("1 recvfrom(3, ..., 900, 0, NULL, NULL) = 10\n1 sendto(4, ..., 10, 0, NULL, 0) = 10\n", 2) + "1 sendto(4, ..., 10, 0, NULL, 0) = 10\n", []Call{
+			{Name: "sendto", Count: 3, Bytes: 30, Again: 1, Full: 3, Sizes: []Size{{10, 3}}, Asked: []Size{{10, 3}}},
+			{Name: "recvfrom", Count: 2, Bytes: 20, Again: 1, Sizes: []Size{{10, 2}}, Asked: []Size{{900, 2}}}}},
 		{"nothing was ready", "poll([{fd=3, events=POLLIN}], 1, 0) = 0 (Timeout)\npoll([{fd=3, events=POLLIN}], 1, 1000) = 0 (Timeout)\nsched_yield() = 0\n", []Call{{Name: "poll", Count: 2, Watched: 2, Empty: 1}, {Name: "sched_yield", Count: 1, Empty: 1}}},
 		{"an end of file", "read(3, \"\", 512) = 0\n", []Call{{Name: "read", Count: 1, Sizes: []Size{{0, 1}}, Asked: []Size{{512, 1}}}}},
 		{"cut off", "close(3) = 0\nclose(4) =", []Call{{Name: "close", Count: 1}}},

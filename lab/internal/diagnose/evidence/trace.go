@@ -133,7 +133,7 @@ func (f *follower) look() {
 		if f.aside[id] || m.state == goWaiting && len(m.frames) == 0 {
 			continue // it waited before the trace began, most often in the runtime
 		}
-		now.add(m.state, m.reason, m.frames)
+		now.add(m.state, m.reason, m.frames, uint64(id))
 	}
 	f.set.add(now)
 }

@@ -113,6 +113,46 @@ func TestTheHolderOfALock(t *testing.T) {
 	}
 }
 
+// Goroutines that wait in one function while as many others as always are in I/O below it: for one of two connections,
+// with others each time that come from elsewhere or begin for it; or for work, of which there is as much.
+func TestAPoolWhoseConnectionsAreAllInUse(t *testing.T) {
+	waits, inIO, elsewhere := stackOf("main.ask", "main.handle"), stackOf("net.read", "main.ask", "main.handle"), stackOf("net.read", "main.handle")
+	for name, c := range map[string]struct {
+		reason     string
+		busy, want int
+		who        func(moment, place int) uint64
+		leave      bool
+	}{
+		"for a connection":             {"chan receive", 2, 2, func(m, i int) uint64 { return uint64((m + i) % 8) }, true},
+		"for one of a database":        {"select", 3, 3, func(m, i int) uint64 { return uint64(8*m + i) }, false},
+		"for work":                     {"chan receive", 2, 0, func(m, i int) uint64 { return uint64((m + i) % 7) }, false},
+		"for work, of which is little": {"chan receive", 1, 0, func(m, i int) uint64 { return uint64((m + i) % 7) }, false},
+		"for locks":                    {"sync.Mutex.Lock", 2, 0, func(m, i int) uint64 { return uint64((m + i) % 8) }, true},
+	} {
+		w := newWaitSet()
+		for m := range 20 {
+			now := crowd{}
+			now.add(goRunning, "", nil)
+			for i := range 7 {
+				if i < c.busy {
+					now.add(goWaiting, ReasonNetwork, inIO, c.who(m, i))
+				} else {
+					now.add(goWaiting, c.reason, waits, c.who(m, i))
+				}
+			}
+			if c.leave {
+				now.add(goWaiting, ReasonNetwork, elsewhere, c.who(m, 7))
+			}
+			w.add(now)
+		}
+		for _, p := range w.sum(1).Places {
+			if p.Reason == c.reason && (p.Pool != c.want || p.WhileIO != 0) {
+				t.Errorf("%s: %d in use, not %d; in I/O for %v", name, p.Pool, c.want, p.WhileIO)
+			}
+		}
+	}
+}
+
 func TestAPlaceGrows(t *testing.T) {
 	leak, steady := stackOf("main.lost"), stackOf("main.steady")
 	for name, c := range map[string]struct {

@@ -38,8 +38,9 @@ func LocksGoroutines(reason string) bool {
 type moment struct {
 	state  goState
 	reason string
-	frames []Frame // innermost first; kept by the caller, one slice for one stack
-	count  int     // goroutines
+	frames []Frame  // innermost first; kept by the caller, one slice for one stack
+	count  int      // goroutines
+	who    []uint64 // of those, as far as they are known
 }
 
 // A crowd is what all goroutines do at one moment: those that do the same are one in it.
@@ -51,7 +52,7 @@ type doing struct {
 	stack  *Frame // the first of it
 }
 
-func (c crowd) add(state goState, reason string, frames []Frame) *moment {
+func (c crowd) add(state goState, reason string, frames []Frame, who ...uint64) *moment {
 	key := doing{state: state, reason: reason}
 	if len(frames) > 0 {
 		key.stack = &frames[0]
@@ -60,6 +61,7 @@ func (c crowd) add(state goState, reason string, frames []Frame) *moment {
 		c[key] = &moment{state: state, reason: reason, frames: frames}
 	}
 	c[key].count++
+	c[key].who = append(c[key].who, who...)
 	return c[key]
 }
 
@@ -68,6 +70,7 @@ type waitSet struct {
 	places map[string]*placeTally
 	keys   map[*Frame]string // of stacks seen before
 	own    map[*Frame][]string
+	seen   map[uint64][]*placeTally // where each goroutine was
 }
 
 type placeTally struct {
@@ -75,12 +78,13 @@ type placeTally struct {
 	sum      int
 	here     int // at the moment
 	shrank   bool
-	withWait int // moments in which goroutines waited here
-	alone    int // those in which one other was in I/O, or none worked: then the holder of a lock does not
+	withWait int         // moments in which goroutines waited here
+	inIO     map[int]int // those by how many others were in I/O; one where none worked: then the holder of a lock does not
+	most     int         // at one of them, with those in I/O
 }
 
 func newWaitSet() *waitSet {
-	return &waitSet{places: map[string]*placeTally{}, keys: map[*Frame]string{}, own: map[*Frame][]string{}}
+	return &waitSet{places: map[string]*placeTally{}, keys: map[*Frame]string{}, own: map[*Frame][]string{}, seen: map[uint64][]*placeTally{}}
 }
 
 // add takes what all goroutines do at one moment. Frames are kept.
@@ -96,7 +100,13 @@ func (w *waitSet) add(now crowd) {
 		sum := [...]*float64{goRunning: &w.waits.Running, goRunnable: &w.waits.Runnable, goSyscall: &w.waits.Syscall, goWaiting: &w.waits.Waiting}[m.state]
 		*sum += float64(m.count)
 		if m.state == goSyscall || m.state == goWaiting {
-			w.at(*m).here += m.count
+			p := w.at(*m)
+			p.here += m.count
+			for _, id := range m.who {
+				if list := w.seen[id]; !slices.Contains(list, p) && (list != nil || len(w.seen) < distinctPlaces) {
+					w.seen[id] = append(list, p)
+				}
+			}
 		}
 	}
 	for _, p := range w.places {
@@ -110,9 +120,11 @@ func (w *waitSet) add(now crowd) {
 		}
 		if p.here > 0 && len(p.Frames) > 0 && p.Reason != ReasonNetwork && p.Reason != ReasonSleep && p.Reason != ReasonSyscall {
 			p.withWait++
-			if w.inIO(&p.Place, now) == 1 || !works && LocksGoroutines(p.Reason) {
-				p.alone++
+			n := w.inIO(&p.Place, now)
+			if p.most = max(p.most, p.here+n); !works && LocksGoroutines(p.Reason) {
+				n = 1
 			}
+			p.inIO[n]++
 		}
 	}
 	if w.waits.Samples == 1 {
@@ -145,7 +157,7 @@ func (w *waitSet) at(m moment) *placeTally {
 		p = w.places[key]
 	}
 	if p == nil {
-		p = &placeTally{Place: Place{Reason: m.reason, Frames: m.frames}}
+		p = &placeTally{Place: Place{Reason: m.reason, Frames: m.frames}, inIO: map[int]int{}}
 		w.places[key] = p
 	}
 	return p
@@ -181,6 +193,27 @@ func (w *waitSet) ownOf(frames []Frame) []string {
 	return own
 }
 
+// passes reports whether goroutines that wait at p come to its function from elsewhere and go on: those of a pool that
+// wait for work have it below them all the time.
+func (w *waitSet) passes(p *placeTally) bool {
+	waited, left := 0, 0
+	for _, places := range w.seen {
+		if slices.Contains(places, p) {
+			waited++
+			if slices.ContainsFunc(places, func(o *placeTally) bool {
+				return len(o.Frames) > 0 && !slices.Contains(w.ownOf(o.Frames), w.ownOf(p.Frames)[0])
+			}) {
+				left++
+			}
+		}
+	}
+	return 2*max(left, waited-p.most) >= waited
+}
+
+// likePool is the part of the moments in which as many goroutines are in I/O from which on they are taken for those
+// that have all of something.
+const likePool = 0.6
+
 // growing is by how many goroutines a place has to grow before it counts.
 const growing = 30
 
@@ -196,8 +229,15 @@ func (w *waitSet) sum(took time.Duration) *Waits {
 	for _, p := range w.places {
 		p.Mean = float64(p.sum) / n
 		p.Grew = out.Samples > 3 && !p.shrank && p.Last >= p.First+growing
-		if p.withWait > 0 {
-			p.WhileIO = float64(p.alone) / float64(p.withWait)
+		locks := LocksGoroutines(p.Reason)
+		for n, moments := range p.inIO { // n is not 0 only below a function
+			switch part := float64(moments) / float64(p.withWait); {
+			case n == 0 || !locks && !w.passes(p):
+			case n == 1:
+				p.WhileIO = part
+			case !locks && part >= likePool:
+				p.Pool = n
+			}
 		}
 		out.Places = append(out.Places, p.Place)
 	}
