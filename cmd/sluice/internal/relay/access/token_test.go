@@ -114,6 +114,44 @@ func TestShortSecretsAreRefused(t *testing.T) {
 	}
 }
 
+// Without a secret nothing that a peer can make is a token.
+func TestNoSecretSignsNothing(t *testing.T) {
+	if err := Verify(nil, Play, "live/s", Sign(nil, Play, "live/s", testNow.Add(time.Hour)), testNow); err != ErrTokenWrong {
+		t.Errorf("a token of the empty secret: %v", err)
+	}
+	if got := mustNew(t, Options{}).Expected(Play, "live/s", "1900000000"); got != nil {
+		t.Errorf("%q", got)
+	}
+}
+
+// Of what peers send instead of the beginning of a token nothing is expected.
+func TestExpectedOfWhatIsNoToken(t *testing.T) {
+	g := mustNew(t, Options{Secret: testSecret, Accept: []byte("another secret of the tests")})
+	for head, want := range map[string]int{
+		"0": 2, "1900000000": 2, "cam.1900000000": 2, "": 0, "cam": 0, ".": 0, "cam.": 0, ".5": 0, "-5": 0, "cam.-5": 0, "+5": 0, "05": 0, "9223372036854775808": 0, "cam.5.": 0, "c/m.5": 0, "cam.5\nid:x": 0,
+	} {
+		got := g.Expected(Play, "live/s", head)
+		if len(got) != want {
+			t.Errorf("%q: %q", head, got)
+		}
+		for i, secret := range [][]byte{testSecret, []byte("another secret of the tests")}[:len(got)] {
+			if err := Verify(secret, Play, "live/s", got[i], time.Unix(-1, 0)); err != nil || !strings.HasPrefix(got[i], head+".") {
+				t.Errorf("%q: %q: %v", head, got[i], err)
+			}
+		}
+	}
+}
+
+func TestRevokedTokens(t *testing.T) {
+	g := mustNew(t, Options{Protect: []Action{Play}, Secret: testSecret, Revoked: []string{"cam"}, Now: func() time.Time { return testNow }})
+	for id, want := range map[string]error{"cam": ErrTokenRevoked, "other": nil} {
+		r := Request{Action: Play, Stream: "live/s", Token: SignID(testSecret, Play, "live/s", id, testNow.Add(time.Hour))}
+		if _, err := g.Admit(t.Context(), r); !errors.Is(err, want) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+}
+
 func TestIDsOfTokens(t *testing.T) {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 	for c := rune(0); c < 0x180; c++ {

@@ -85,6 +85,47 @@ func TestACrowdOfPublishersIsBounded(t *testing.T) {
 	}
 }
 
+// A stream without new frames gives up what others need: at once when half of the memory is in use, else within two seconds.
+func TestStreamsThatStandStillAreTrimmed(t *testing.T) {
+	for _, half := range []bool{false, true} {
+		alloc := mem.New(mem.Options{Name: "still"})
+		hub, writer := live.NewHub(live.HubOptions{Memory: 4 << 20, Stream: live.StreamOptions{Allocator: alloc}}), live.NewWriter(live.WriterOptions{})
+		defer hub.Close()
+		defer writer.Close()
+		k := New(Options{Most: 64 << 20, Alloc: alloc, Hubs: []*live.Hub{hub}, Writer: writer, Unread: func(int64) int64 { return 0 }, Relieve: func(time.Time) {}, Logger: slog.New(slog.DiscardHandler)})
+		p, err := hub.Publish("still", live.PublishOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range uint32(3) {
+			b := alloc.Get(1 << 20)
+			copy(b.Bytes(), []byte{0x17, 1, 0, 0, 0}) // a key frame of AVC
+			if err := p.Publish(live.Frame{Type: flv.TagVideo, Time: 40 * i, Key: true, Payload: b}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		now := time.Now()
+		k.step(now)
+		for i := range 3 {
+			if _, err := hub.Publish(strconv.Itoa(i), live.PublishOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := alloc.Stats().OutBytes
+		if half {
+			k.used = k.options.Most/2 + 1
+		}
+		k.step(now.Add(trimEvery - 1))
+		if trimmed := alloc.Stats().OutBytes < before; trimmed != half {
+			t.Errorf("half is in use: %v, trimmed at once: %v, of %d bytes", half, trimmed, before)
+		}
+		k.step(now.Add(trimEvery))
+		if now := alloc.Stats().OutBytes; now >= before {
+			t.Errorf("%d bytes after two seconds, before %d", now, before)
+		}
+	}
+}
+
 // Rings that another process has handed over are not young.
 func TestRingsThatWereHandedOverAreFull(t *testing.T) {
 	var y young

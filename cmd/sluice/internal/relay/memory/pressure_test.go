@@ -113,6 +113,10 @@ func TestGarbageIsCollectedBeforeSessionsAreEnded(t *testing.T) {
 		if err := try(k); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+		used, k.pressure.looked = 126<<20, time.Time{}
+		if !k.Tight() {
+			t.Errorf("%s: what is in use is not looked at again", name)
+		}
 	}
 }
 
