@@ -235,6 +235,21 @@ func (x *Intake) begin() error {
 	return x.publish(live.Frame{Type: flv.TagScript, Payload: mem.Wrap(p, nil)})
 }
 
+// announce publishes the sequence header of sound before the first key frame, if the sender has reported on it or a
+// packet has come. In a stream whose publisher came back with other sound, what is made of the stream can begin again
+// with that key frame. Sound that is only described may never come.
+func (x *Intake) announce(at uint32) error {
+	for i, t := range x.tracks {
+		if t == nil || t.format.Video || t.config == nil || !t.reported && !x.opening.has(i) {
+			continue
+		}
+		if h, ok := x.joiner.Header(t.config, at); ok {
+			return x.publish(h)
+		}
+	}
+	return nil
+}
+
 // size is that of the pictures, 0 when it is not known.
 func (t *track) size() (width, height int) {
 	if t.config == nil {
@@ -290,6 +305,7 @@ func (t *track) take(s Sample) error {
 	u.Config = t.config
 	u.Time = ms(decoded)
 	u.Offset = int32(ms(shown) - u.Time)
+	first := !t.intake.begun
 	err := t.intake.begin()
 	if h, new := t.intake.joiner.Header(u.Config, u.Time); new {
 		if err != nil {
@@ -297,6 +313,9 @@ func (t *track) take(s Sample) error {
 		} else {
 			err = t.intake.publish(h)
 		}
+	}
+	if err == nil && first {
+		err = t.intake.announce(u.Time)
 	}
 	if err != nil {
 		s.Packed.Release()

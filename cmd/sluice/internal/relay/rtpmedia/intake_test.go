@@ -173,6 +173,77 @@ func testClip(t *testing.T, behind int) {
 	}
 }
 
+// Sound that comes is known before the first key frame, although its first packet comes behind that, and sound that is
+// only described is not.
+func TestSoundThatComesIsAnnouncedBeforeTheFirstKeyFrame(t *testing.T) {
+	var video, audio *au.Config
+	clipUnits(t, func(u *au.Unit) {
+		if u.Video {
+			video = u.Config
+		} else {
+			audio = u.Config
+		}
+	})
+	picture, err := NewFormat(video)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sound, err := NewFormat(audio)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sound.Channel = 2
+	key := au.Unit{Video: true, Codec: video.Codec, Config: video, Key: true, Parts: [][]byte{{0x65, 1, 2}}}
+	one := au.Unit{Codec: audio.Codec, Config: audio, Key: true, Parts: [][]byte{{1, 2, 3}}}
+	for name, c := range map[string]struct {
+		report, held bool // of sound
+		want         string
+	}{"a report": {true, false, "script video audio video "}, "a packet": {false, true, "script video audio video audio "}, "neither": {false, false, "script video video "}} {
+		t.Run(name, func(t *testing.T) {
+			alloc := mem.New(mem.Options{})
+			sluicetest.NoLeaks(t, alloc)
+			got := ""
+			x, err := NewIntake([]Track{{Format: picture}, {Format: sound}}, alloc, 1<<20, func(f live.Frame) error {
+				got += f.Type.String() + " "
+				f.Payload.Release()
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer x.Close()
+			now := time.Unix(1e9, 0)
+			send := func(u *au.Unit, packets bool) {
+				out, err := NewMuxer([]Format{picture, sound}).Append(nil, u, now)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for len(out) > 0 {
+					n := 4 + u16(out[2:])
+					track, report := int(out[1]/2), out[1]%2 == 1
+					switch p := bytes.Clone(out[4:n]); {
+					case report && (track == 0 || c.report):
+						x.Control(track, p, now)
+					case !report && packets:
+						if err := x.Push(track, mem.Wrap(p, nil), now); err != nil {
+							t.Fatal(err)
+						}
+					}
+					out = out[n:]
+				}
+			}
+			send(&key, true)
+			send(&one, c.held)
+			now = now.Add(openingTime) // what is held goes on
+			key.Time += 40
+			send(&key, true)
+			if len(got) < len(c.want) || got[:len(c.want)] != c.want {
+				t.Errorf("published %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 // Without reports the first packets wait for openingTime, or until there are too many.
 func TestIntakeWaitsForReports(t *testing.T) {
 	for _, every := range []time.Duration{openingTime / 10, time.Microsecond} {

@@ -1,6 +1,7 @@
 package rtpmedia
 
 import (
+	"slices"
 	"time"
 
 	"github.com/sluice-go/sluice/mem"
@@ -95,6 +96,11 @@ func (o *opening) release() {
 	}
 	o.held, o.over = nil, true
 	o.free()
+}
+
+// has reports whether a packet of a track is held.
+func (o *opening) has(track int) bool {
+	return slices.ContainsFunc(o.held, func(h heldPacket) bool { return h.track == track })
 }
 
 // keep holds a packet, transferred.
