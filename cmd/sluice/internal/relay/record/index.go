@@ -91,12 +91,15 @@ func (x *index) end(size int64, last uint32) []byte {
 			places = append(places, float64(k.place))
 		}
 	}
-	return x.fill([]amf0.Property{
+	all := []amf0.Property{
 		{Name: "duration", Value: float64(last) / 1000},
 		{Name: "lasttimestamp", Value: float64(last) / 1000},
 		{Name: "filesize", Value: float64(size)},
-		{Name: "keyframes", Value: amf0.Object{{Name: "times", Value: times}, {Name: "filepositions", Value: places}}},
-	})
+	}
+	if len(times) > 1 { // ffmpeg warns of an index of fewer
+		all = append(all, amf0.Property{Name: "keyframes", Value: amf0.Object{{Name: "times", Value: times}, {Name: "filepositions", Value: places}}})
+	}
+	return x.fill(all)
 }
 
 // spacerMost is how many bytes a string that reserves room has at most: ffmpeg reads no

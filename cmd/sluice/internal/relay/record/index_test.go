@@ -71,6 +71,25 @@ func TestIndexOfTheClip(t *testing.T) {
 	}
 }
 
+// A file with fewer than two key frames, as of sound alone, has no index: ffmpeg warns of one.
+func TestFewKeyFramesHaveNoIndex(t *testing.T) {
+	for name, batch := range map[string][]recTag{
+		"sound alone":   {recAudio(0, recAAC), recAudio(10, recSound), recAudio(1500, recSound)},
+		"one key frame": {recVideo(0, recConfig), recVideo(0, recKey), recVideo(40, recInter)},
+	} {
+		r, _ := recNew(t, func(o *Options) { o.Index = true })
+		file := &recFault{room: -1}
+		r.create = func(string) (File, error) { return file, nil }
+		if err := r.Record(context.Background(), "a/b", &recSource{batches: [][]recTag{batch}}); err != nil {
+			t.Fatal(err)
+		}
+		_, meta := recKeys(t, file.data)
+		if keys, ok := meta.Get("keyframes"); ok || meta.Number("filesize") != float64(len(file.data)) {
+			t.Errorf("%s: an index %v, filesize %v of %d", name, keys, meta.Number("filesize"), len(file.data))
+		}
+	}
+}
+
 // The room that is reserved is taken by strings that ffmpeg reads, whatever is in front of
 // them: 1,024 bytes are too many for it.
 func TestReservedRoomIsReadByFFmpeg(t *testing.T) {
