@@ -120,7 +120,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// Close ends requests.
+// Close ends requests, and takes no connection any more.
 func TestClose(t *testing.T) {
 	began := make(chan struct{})
 	f := begin(t, func(w http.ResponseWriter, r *http.Request) {
@@ -133,6 +133,11 @@ func TestClose(t *testing.T) {
 	f.kept.Close()
 	io.ReadAll(c)
 	wait(t, f.kept)
+	late, other := pair(t)
+	f.kept.Take(&returnable{Conn: other}, nil)
+	if rest, err := io.ReadAll(late); err != nil || len(rest) > 0 {
+		t.Errorf("a late one: %q, %v", rest, err)
+	}
 }
 
 // A handler that panics ends its connection alone.

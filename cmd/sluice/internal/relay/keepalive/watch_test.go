@@ -45,6 +45,8 @@ func TestAnswersThatTakeLongerThanHeaders(t *testing.T) {
 	if _, body := c.answer(t, "GET"); body != "late" {
 		t.Errorf("%q", body)
 	}
+	f.kept.Drain() // which finds it idle, or about to be: its watch has ended
+	wait(t, f.kept)
 }
 
 // What comes while a request is served is answered behind it, and ends nothing.
