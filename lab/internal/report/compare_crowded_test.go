@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/load"
 )
 
@@ -119,6 +120,34 @@ func TestTheCPUOfARequestOnACrowdedMachineIsUndecided(t *testing.T) {
 	} {
 		if ch := change(t, mustCompare(t, c.earlier, c.later, Options{}), "load", "CPU/request of the target"); ch.Verdict != c.want {
 			t.Errorf("%v to %v: %s (%s), not %s", ch.Old, ch.New, ch.Verdict, ch.Doubt, c.want)
+		}
+	}
+}
+
+// A stall is named from half a second on, and earlier where others kept neither side from a processor; not where each
+// answer takes as long.
+func TestAStallIsNamed(t *testing.T) {
+	alone, crowded := 0.1, 1.7
+	for _, c := range []struct {
+		gap, median time.Duration
+		crowded     *float64
+		want        bool
+	}{
+		{300 * time.Millisecond, time.Millisecond, &alone, true},
+		{300 * time.Millisecond, time.Millisecond, &crowded, false},
+		{300 * time.Millisecond, time.Millisecond, nil, false},
+		{600 * time.Millisecond, time.Millisecond, &crowded, true},
+		{600 * time.Millisecond, 580 * time.Millisecond, &alone, false},
+		{200 * time.Millisecond, time.Millisecond, &alone, false},
+	} {
+		r := loadFixture(1, 1, 1)
+		r.Gap, r.GapCrowded, r.Latency.P50 = c.gap, c.crowded, c.median
+		named := slices.ContainsFunc(LoadResult(r), func(item document.Item) bool {
+			p, ok := item.(*document.Para)
+			return ok && p.Mark == "STALL"
+		})
+		if named != c.want {
+			t.Errorf("%+v: named %v", c, named)
 		}
 	}
 }

@@ -46,15 +46,20 @@ func rateText(p *load.Plan) string {
 }
 
 const (
-	// unfit is the error of timers from which on a machine is not one to measure
-	// latency on.
+	// unfit is the error of timers from which on a machine is not one to measure latency on.
 	unfit = 5 * time.Millisecond
-	// crowded is the part of the time, as a divisor, from which on waiting for a
-	// processor is pointed out.
+	// crowded is the part of the time, as a divisor, from which on waiting for a processor is pointed out.
 	crowded = 4
-	// stall is so long without an answer that it is pointed out.
-	stall = 500 * time.Millisecond
+	// stall is so long without an answer that it is pointed out, shortStall where that is not the machine's doing.
+	stall, shortStall = 500 * time.Millisecond, 250 * time.Millisecond
 )
+
+func leastStall(r *load.Result) time.Duration {
+	if r.GapCrowded != nil && *r.GapCrowded <= mostBesideStall {
+		return shortStall
+	}
+	return stall
+}
 
 // LoadCalibration says what was found out before a run.
 func LoadCalibration(c *load.Calibration) []document.Item {
@@ -184,7 +189,7 @@ func latency(r *load.Result) []document.Item {
 	if from := doubtful(r.Late); open && from != "" {
 		items = append(items, document.Say(fmt.Sprintf("%s of the sends were late by the generator's own doing: %s may be its figures and not the target's.", units.Percent(r.Late), from)))
 	}
-	if r.Gap >= stall {
+	if r.Gap >= max(leastStall(r), floorTimes*r.Latency.P50) {
 		items = append(items, document.Fault("STALL", "nothing was answered for "+units.Time(r.Gap)))
 	}
 	if !open {

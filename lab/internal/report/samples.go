@@ -179,9 +179,9 @@ func loadGroup(r *load.Result) Group {
 		g.one("P90", "p90-ns", Shown, float64(d.P90))
 		g.one("max", "max-ns", Raw, float64(d.Max))
 	}
-	gap := Sample{Figure: "longest time without an answer", Unit: "gap-ns", Values: []float64{float64(r.Gap)}, Role: Judged, Floor: float64(stall), Apart: tailsApart}
+	gap := Sample{Figure: "longest time without an answer", Unit: "gap-ns", Values: []float64{float64(r.Gap)}, Role: Judged, Floor: float64(leastStall(r)), Apart: tailsApart}
 	if r.GapCrowded != nil {
-		gap.Crowded, gap.Floor = max(0, *r.GapCrowded-mostBesideStall), float64(shortStall)
+		gap.Crowded = max(0, *r.GapCrowded-mostBesideStall)
 	}
 	failed := 100 * (r.FailedShare() + float64(r.Resent)/float64(max(1, r.Requests)))
 	g.Samples = append(g.Samples, gap, Sample{Figure: "requests failed or sent again", Unit: failedUnit, Values: []float64{failed}, Role: Judged, Floor: 100 * leastFailed})
@@ -213,11 +213,9 @@ const (
 	leastLatency = 0.6
 	// mostBesideStall is for which part of a stall one of both may have waited for a processor without that being why.
 	mostBesideStall = 0.6
-	// shortStall is a stall of which it is known that it is not the machine's doing.
-	shortStall  = 250 * time.Millisecond
-	leastFailed = 0.001
-	targetCPU   = "target-cpu-ns/op"
-	failedUnit  = "failed-%"
+	leastFailed     = 0.001
+	targetCPU       = "target-cpu-ns/op"
+	failedUnit      = "failed-%"
 )
 
 func loadName(p *load.Plan) string {
