@@ -39,9 +39,9 @@ func (v *Viewer) look(now time.Time) bool {
 		l.cost += 0.3 * (1/q.rate - l.cost)
 		l.at = now
 	}
-	l.delay = 0
 	kept := v.link.kept()
 	q.unacked, q.unsent = q.unacked+kept, q.unsent+kept
+	l.delay, l.taken = 0, known && q.unacked == 0
 	if !known || q.unacked == 0 {
 		return true
 	}
@@ -97,15 +97,19 @@ func (v *Viewer) skip(r *ring, now time.Time) {
 }
 
 // fellBehind takes note that v has fallen out of the ring. It goes on at the
-// newest key frame, at once or when there is one, unless that is too often.
+// newest key frame, at once or when there is one, unless that is too often. Where the peer has
+// taken all that there was, it was the loop that came too late.
 func (v *Viewer) fellBehind(now time.Time) error {
+	v.figures.jumps.Add(1)
+	v.stream.sent.jumps.Add(1)
+	if !v.link.waits && (!v.line.slow || v.line.taken) {
+		return nil
+	}
 	j := append(v.line.measure().jumps, now)
 	for now.Sub(j[0]) > v.limits.JumpTime {
 		j = slices.Delete(j, 0, 1)
 	}
 	v.line.jumps = j
-	v.figures.jumps.Add(1)
-	v.stream.sent.jumps.Add(1)
 	if len(j) > v.limits.Jumps {
 		return ErrSlow
 	}

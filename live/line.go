@@ -15,6 +15,7 @@ type measured struct {
 	cost  float64       // seconds that it takes for a byte; 0: not known
 	at    time.Time     // when that was measured
 	delay time.Duration // how long what is queued takes
+	taken bool          // nothing is queued: the peer has taken all
 	jumps []time.Time   // when the viewer was moved on to a key frame, oldest first
 }
 
