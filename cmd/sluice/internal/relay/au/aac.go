@@ -25,16 +25,12 @@ var aacElements = [][]int{
 }
 
 // AACElements returns the elements with channels that frames of AAC-LC or HE-AAC with this AudioSpecificConfig
-// have; nil for others, and when it does not say them.
+// have; nil for others, and when it gives no number of channels but spells them out.
 func AACElements(config []byte) (list []AACElement) {
 	const lc = 2
 	h, ok := readAACHead(config)
 	if !ok || h.kind != lc || h.channels >= len(aacElements) {
 		return nil
-	}
-	if h.channels == 0 {
-		p := program{p: config, at: h.at}
-		return p.read()
 	}
 	var tags [AACEnd]int
 	for _, kind := range aacElements[h.channels] {
@@ -49,7 +45,7 @@ func AACElements(config []byte) (list []AACElement) {
 func AACProgramElement(config []byte) []byte {
 	h, ok := readAACHead(config)
 	p := program{p: config, at: h.at}
-	if !ok || h.channels != 0 || p.read() == nil {
+	if !ok || h.channels != 0 || !p.read() {
 		return nil
 	}
 	return p.copy([]byte{AACProgram << 5}, 3, h.at)
@@ -60,7 +56,7 @@ func AACProgramElement(config []byte) []byte {
 func AACConfigOfProgram(config, frame []byte) []byte {
 	const kind = 3 // bits
 	p := program{p: frame, at: kind}
-	if len(frame) == 0 || frame[0]>>(8-kind) != AACProgram || p.read() == nil {
+	if len(frame) == 0 || frame[0]>>(8-kind) != AACProgram || !p.read() {
 		return nil
 	}
 	return p.copy(slices.Clone(config), 8*len(config), kind)
@@ -142,8 +138,8 @@ func (p *program) take(n int) int {
 	return int(v)
 }
 
-// read reads it up to its comment (table 4.2). It returns nil when it is cut off, or has no channel.
-func (p *program) read() (list []AACElement) {
+// read reads it up to its comment (table 4.2). It returns false when it is cut off, or has no channel.
+func (p *program) read() bool {
 	p.take(4 + 2 + 4)
 	wide := p.take(4) + p.take(4) + p.take(4)
 	low := p.take(2)
@@ -154,10 +150,10 @@ func (p *program) read() (list []AACElement) {
 		}
 	}
 	for range wide {
-		list = append(list, AACElement{AACSingle + p.take(1), p.take(4)})
+		p.take(1 + 4)
 	}
 	for range low {
-		list = append(list, AACElement{AACLow, p.take(4)})
+		p.take(4)
 	}
 	for range others {
 		p.take(4)
@@ -165,10 +161,7 @@ func (p *program) read() (list []AACElement) {
 	for range coupling {
 		p.take(5)
 	}
-	if p.failed {
-		return nil
-	}
-	return list
+	return !p.failed && wide+low > 0
 }
 
 // copy appends the bits from a place to where read has ended behind those that dst has, and an empty comment.

@@ -105,18 +105,18 @@ func (m *muxer) tracks(ctx context.Context) (video, audio *au.Config, err error)
 	if err != nil {
 		return nil, nil, err
 	}
-	var out []string
+	var out, said []string
 	for kind, c := range []**au.Config{&video, &audio} {
 		if *c == nil {
 			continue
 		}
 		if !hasForm(kind, *c) {
-			out = append(out, (*c).Codec.String())
+			out, said = append(out, (*c).Codec.String()), append(said, (*c).String())
 			*c = nil
 		}
 	}
 	if len(out) > 0 {
-		m.server.Log.Warn("codecs that browsers do not play by HLS are left out of it: encode H.264, AV1, AAC or Opus", "stream", m.source.Name(), "codecs", fmt.Sprint(out))
+		m.server.Log.Warn("codecs that browsers do not play by HLS are left out of it: encode H.264 or AV1, and AAC of up to 5.1 or stereo Opus", "stream", m.source.Name(), "codecs", fmt.Sprint(said))
 		m.line.mu.Lock()
 		m.leftOut = out
 		m.line.mu.Unlock()
