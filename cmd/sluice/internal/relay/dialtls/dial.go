@@ -15,18 +15,23 @@ import (
 // Client makes the handshake with the server of that name on conn, transferred. config may be
 // nil. The error says what to do about a certificate of an authority that is not known here.
 func Client(ctx context.Context, conn net.Conn, config *tls.Config, name string) (net.Conn, error) {
+	encrypted := tls.Client(conn, Config(config, name))
+	if err := encrypted.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		return nil, Explain(err)
+	}
+	return encrypted, nil
+}
+
+// Config returns a copy of config, which may be nil, for the server of that name.
+func Config(config *tls.Config, name string) *tls.Config {
 	if config = config.Clone(); config == nil {
 		config = &tls.Config{}
 	}
 	if config.ServerName == "" {
 		config.ServerName = name
 	}
-	encrypted := tls.Client(conn, config)
-	if err := encrypted.HandshakeContext(ctx); err != nil {
-		conn.Close()
-		return nil, Explain(err)
-	}
-	return encrypted, nil
+	return config
 }
 
 // Explain adds to the error of a connection what helps when the server's certificate is that of

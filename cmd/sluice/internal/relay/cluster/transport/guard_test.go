@@ -2,7 +2,9 @@ package transport
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"runtime"
@@ -10,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/sluice-go/sluice/internal/loopback"
+	"github.com/sluice-go/sluice/internal/testcert"
 )
 
 // What servers send is passed, however it comes; what announces more than a node takes is not, and neither are
@@ -57,6 +60,12 @@ func TestGuard(t *testing.T) {
 
 // A NATS that announces a message of gigabytes, and sends none of it, is left; its client made room for it.
 func TestAMessageThatIsOnlyAnnouncedTakesNoMemory(t *testing.T) {
+	for _, secure := range []*tls.Config{nil, testcert.Server(t)} {
+		onlyAnnounced(t, secure)
+	}
+}
+
+func onlyAnnounced(t *testing.T, secure *tls.Config) {
 	l, err := net.Listen("tcp", loopback.Host()+":0")
 	if err != nil {
 		t.Fatal(err)
@@ -66,12 +75,12 @@ func TestAMessageThatIsOnlyAnnouncedTakesNoMemory(t *testing.T) {
 	left := make(chan error, 1)
 	go func() {
 		var before, after runtime.MemStats
-		left <- lie(l, func() { runtime.ReadMemStats(&before) })
+		left <- lie(l, secure, func() { runtime.ReadMemStats(&before) })
 		runtime.ReadMemStats(&after)
 		took = after.TotalAlloc - before.TotalAlloc
 		close(left)
 	}()
-	open(t, Options{Node: "a", URL: "nats://" + l.Addr().String()})
+	open(t, Options{Node: "a", URL: "nats://" + l.Addr().String(), TLS: testcert.Client(t)})
 	if err := <-left; err != nil {
 		t.Fatal(err)
 	}
@@ -81,15 +90,19 @@ func TestAMessageThatIsOnlyAnnouncedTakesNoMemory(t *testing.T) {
 	}
 }
 
-// lie is a NATS that announces a long message to its first client, after before. It returns when the client has left.
-func lie(l net.Listener, before func()) error {
+// lie is a NATS that announces a long message to its first client, after before, over TLS unless secure is nil. It
+// returns when the client has left.
+func lie(l net.Listener, secure *tls.Config, before func()) error {
 	conn, err := l.Accept()
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
+	fmt.Fprintf(conn, "INFO {\"server_id\":\"a\",\"version\":\"2.10.0\",\"proto\":1,\"max_payload\":1048576,\"headers\":true,\"tls_required\":%v}\r\n", secure != nil)
+	if secure != nil {
+		conn = tls.Server(conn, secure)
+	}
 	r := bufio.NewReader(conn)
-	io.WriteString(conn, "INFO {\"server_id\":\"a\",\"version\":\"2.10.0\",\"proto\":1,\"max_payload\":1048576,\"headers\":true}\r\n")
 	for line := ""; !strings.HasPrefix(line, "SUB"); { // the client reads then
 		if strings.HasPrefix(line, "PING") {
 			io.WriteString(conn, "PONG\r\n")

@@ -32,7 +32,7 @@ func Open(o Options) (*Transport, error) {
 	options := []nats.Option{
 		nats.Name("sluice " + o.Node), nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond), nats.ReconnectJitter(250*time.Millisecond, 250*time.Millisecond),
 		nats.PingInterval(ping), nats.MaxPingsOutstanding(pingsOut), nats.RetryOnFailedConnect(true), nats.ReconnectBufSize(-1), nats.NoEcho(),
-		nats.Timeout(connectTimeout), nats.IgnoreAuthErrorAbort(), nats.SetCustomDialer(dialer{done}), nats.SkipHostLookup(),
+		nats.Timeout(connectTimeout), nats.IgnoreAuthErrorAbort(), nats.SetCustomDialer(&dialer{done: done, urls: o.URL, tls: o.TLS}), nats.SkipHostLookup(),
 		nats.ConnectHandler(t.connects), nats.ReconnectHandler(t.connects),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			t.connected.Store(false)

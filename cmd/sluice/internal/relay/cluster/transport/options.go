@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,6 +25,7 @@ type Options struct {
 	// URL is the address of NATS servers that are there already, with commas between
 	// several; then there is none in this process.
 	URL string
+	TLS *tls.Config // of the connections to URL; nil is what the system trusts
 	// Prefix is the first part of the subjects; "sluice".
 	Prefix string
 	// Receive is called with each message from another node, one at a time. The body
