@@ -31,15 +31,16 @@ type Result struct {
 
 	Calibration *Calibration `json:"calibration,omitempty"` // the caller's to set
 
-	Measured time.Duration `json:"measured_ns"`     // what the figures were taken over, without the warm-up
-	Requests uint64        `json:"requests"`        // answered within it
-	Bytes    uint64        `json:"bytes"`           // payload bytes of those
-	Errors   uint64        `json:"errors"`          // requests and connections that failed, also in the warm-up
-	Error    string        `json:"error,omitempty"` // the first of them
-	Redials  uint64        `json:"redials,omitempty"`
-	Resent   uint64        `json:"resent,omitempty"`  // requests that were sent again, their connection having ended by the rules of the protocol
-	Lost     uint64        `json:"lost,omitempty"`    // requests due in the time measured that were never answered
-	Failure  string        `json:"failure,omitempty"` // what the first failing reply said, also in the warm-up
+	Connecting time.Duration `json:"connecting_ns"`   // before the warm-up
+	Measured   time.Duration `json:"measured_ns"`     // what the figures were taken over, without the warm-up
+	Requests   uint64        `json:"requests"`        // answered within it
+	Bytes      uint64        `json:"bytes"`           // payload bytes of those
+	Errors     uint64        `json:"errors"`          // requests and connections that failed, also in the warm-up
+	Error      string        `json:"error,omitempty"` // the first of them
+	Redials    uint64        `json:"redials,omitempty"`
+	Resent     uint64        `json:"resent,omitempty"`  // requests that were sent again, their connection having ended by the rules of the protocol
+	Lost       uint64        `json:"lost,omitempty"`    // requests due in the time measured that were never answered
+	Failure    string        `json:"failure,omitempty"` // what the first failing reply said, also in the warm-up
 
 	Replies    []Replies `json:"replies,omitempty"` // by class, where the target has several
 	IOPS       float64   `json:"iops"`              // requests a second

@@ -233,6 +233,24 @@ func TestLostRequestsCountWithTheirWait(t *testing.T) {
 	})
 }
 
+// What connecting took stands in the result: it is in no other figure.
+func TestWhatConnectingTook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := Default()
+		p.Target, p.Conns, p.Warmup, p.Duration = "simulated:1", 4, 0, time.Second
+		p.Rate = 100
+		r, err := RunOver(t.Context(), p, func(context.Context, string) (net.Conn, error) {
+			<-time.After(time.Second)
+			near, far := net.Pipe()
+			go io.Copy(far, far)
+			return near, nil
+		})
+		if err != nil || !r.Valid || r.Connecting != 4*time.Second || r.Measured != time.Second {
+			t.Errorf("%v, connecting took %v of %v: %+v", err, r.Connecting, r.Measured, r.Reasons)
+		}
+	})
+}
+
 // Connections that are made anew do not make a run valid in which requests are lost.
 func TestManyLostRequestsMakeARunInvalid(t *testing.T) {
 	for _, last := range []int{5, 50} { // the request without an answer

@@ -151,3 +151,14 @@ func TestAStallIsNamed(t *testing.T) {
 		}
 	}
 }
+
+func TestConnectionsThatTakeLongAreNamed(t *testing.T) {
+	for took, want := range map[time.Duration]bool{900 * time.Millisecond: false, 16 * time.Second: true} {
+		r := loadFixture(1, 1, 1)
+		r.Connecting = took
+		facts := LoadResult(r)[0].(*document.Facts)
+		if named := slices.ContainsFunc(facts.List, func(f document.Fact) bool { return f.Name == "connecting" }); named != want {
+			t.Errorf("%v: named %v", took, named)
+		}
+	}
+}

@@ -51,6 +51,8 @@ const (
 	// crowded is the part of the time, as a divisor, from which on waiting for a processor is pointed out.
 	crowded = 4
 	// stall is so long without an answer that it is pointed out, shortStall where that is not the machine's doing.
+	// slowConnecting is so long that it is pointed out: a SYN that a full queue drops is sent again after a second.
+	slowConnecting    = time.Second
 	stall, shortStall = 500 * time.Millisecond, 250 * time.Millisecond
 )
 
@@ -85,6 +87,9 @@ func LoadResult(r *load.Result) []document.Item {
 	f := &document.Facts{}
 	f.Add("throughput", units.Rate(r.Throughput)+" of payload"+windowRange(r))
 	f.Add("requests", fmt.Sprintf("%s/s, %s answered in %s", units.Number(r.IOPS), units.Count(r.Requests), units.Time(r.Measured)))
+	if r.Connecting >= slowConnecting {
+		f.Add("connecting", "took "+units.Time(r.Connecting)+", which is in no other figure: the target accepts slowly, or its queue of connections is short")
+	}
 	if len(r.Replies) > 0 {
 		f.Add("replies", repliesText(r))
 	}
