@@ -13,6 +13,7 @@ type Splitter struct {
 	video, audio *Config
 	inBand       *InBand      // of pictures whose parameters stand in key frames alone; nil: others
 	main         [2]mainTrack // of pictures and of sound
+	others       bool         // frames of other tracks have come since Others was called
 	parts        [][]byte
 }
 
@@ -67,6 +68,13 @@ func (s *Splitter) Units(tags []byte) iter.Seq[Unit] {
 // Configs returns the configurations as they are now; nil what is not known.
 func (s *Splitter) Configs() (video, audio *Config) { return s.video, s.audio }
 
+// Others reports whether frames of other tracks have come since it was called last.
+func (s *Splitter) Others() bool {
+	others := s.others
+	s.others = false
+	return others
+}
+
 func (s *Splitter) splitVideo(at uint32, p []byte) (Unit, bool, error) {
 	h, err := flv.ParseVideo(p)
 	if err != nil {
@@ -74,6 +82,7 @@ func (s *Splitter) splitVideo(at uint32, p []byte) (Unit, bool, error) {
 	}
 	before := s.main[0].number
 	if !s.main[0].takes(&h.Extension, &s.video) {
+		s.others = true
 		return Unit{}, false, nil
 	}
 	if s.main[0].number != before {
@@ -154,6 +163,7 @@ func (s *Splitter) splitAudio(at uint32, p []byte) (Unit, bool, error) {
 		return Unit{}, false, err
 	}
 	if !s.main[1].takes(&h.Extension, &s.audio) {
+		s.others = true
 		return Unit{}, false, nil
 	}
 	body := h.Body(p)

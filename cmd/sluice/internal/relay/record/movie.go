@@ -277,6 +277,9 @@ func (m *movie) flush(next *au.Unit) error {
 			return err
 		}
 		o.recorder, o.name, o.f, o.synced = m.recorder, name, f, m.recorder.now()
+		if m.split.Others() {
+			m.log.Warn("the recording has the first track of each kind: as FLV it has all", "file", name)
+		}
 		if err := o.begin(); err != nil {
 			return err
 		}

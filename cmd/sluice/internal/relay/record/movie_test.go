@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"hash/crc32"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -131,6 +132,26 @@ func movieFiles(t *testing.T, dir string) []string {
 		t.Fatal(err)
 	}
 	return files
+}
+
+// That other tracks are left out is said, once for a file.
+func TestMovieSaysThatItHasOneTrackOfEachKind(t *testing.T) {
+	for _, several := range []bool{false, true} {
+		var log bytes.Buffer
+		r, _ := recNew(t, func(o *Options) { o.Format, o.Logger = MP4, slog.New(slog.NewTextHandler(&log, nil)) })
+		src := movieClip(1, 0)
+		for i, b := range src.batches {
+			if several && b[0].Type == flv.TagAudio {
+				src.batches[i] = append(b, recTag{flv.TagAudio, b[0].Time, "\x95\x01mp4a\x01\x21\x10"})
+			}
+		}
+		if err := r.Record(context.Background(), "live/s", src); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(log.String(), "the first track of each kind"); n > 1 || n == 1 != several {
+			t.Errorf("several tracks: %v, it is said %d times", several, n)
+		}
+	}
 }
 
 func TestMovieHasWhatWasPublished(t *testing.T) {
