@@ -67,7 +67,7 @@ func (l *loop) work(now time.Time) time.Duration {
 			l.behind = append(l.behind, x)
 		}
 	}
-	l.goOn(now)
+	l.goOn(time.Since(now))
 	for _, g := range l.moved {
 		g.survey(l.scanned)
 	}
@@ -100,24 +100,27 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// goOn sends to viewers that are behind: to each once, or to as many as there is time for.
-func (l *loop) goOn(now time.Time) {
-	done, n := 0, len(l.behind)
-	for began := now; done < n && now.Sub(began) < l.turn(); now = time.Now() {
+// goOn sends to viewers that are behind: to each once, or to as many as there is time for. That is as
+// much as groups took in this round, or those would get all of a loop that has too little.
+func (l *loop) goOn(served time.Duration) {
+	done, n, most := 0, len(l.behind), max(l.turn(), served)
+	began := time.Now()
+	for now := began; done < n && now.Sub(began) < most; now = time.Now() {
 		v := l.behind[done]
 		done++
 		if v.state == stateBehind {
 			v.state = stateSteady // advance puts it back on the list
 			l.advance(v, 0, now)
 		}
+		began = began.Add(l.welcome())
 	}
 	if done > 0 {
 		l.behind = slices.Delete(l.behind, 0, done)
 	}
 }
 
-// turn is for how long the loop sends to those who are behind before it looks what else
-// there is to do.
+// turn is for how long, at least, the loop sends to those who are behind before it looks what
+// else there is to do.
 func (l *loop) turn() time.Duration {
 	if l.fresh.until.IsZero() {
 		return slice
