@@ -150,3 +150,38 @@ func Example_fromGoMem() {
 	// 300 2 <nil>
 	// 0 true
 }
+
+// eachLine is a loop of bufio.Scanner: a last line needs no end. It passes over
+// lines that are too long, as far as Options.Frame goes; ReadLineSlice alone
+// would return ErrTooLong again and again. What line gets is borrowed.
+func eachLine(r *sluice.BufReader, line func([]byte)) error {
+	for {
+		p, err := r.ReadLineSlice()
+		if errors.Is(err, sluice.ErrTooLong) {
+			_, err = r.ReadSlice('\n')
+		} else if err == nil || len(p) > 0 { // after a line without its end io.EOF comes next
+			line(p)
+			err = nil
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func Example_eachLine() {
+	text := "one\n" + strings.Repeat("x", 100) + "\ntwo\r\n\nthree"
+	r := sluice.NewBufReader(strings.NewReader(text), sluice.Options{Line: 16})
+	defer r.Recycle()
+	err := eachLine(r, func(p []byte) { fmt.Printf("%q\n", p) })
+	fmt.Println(err)
+	// Output:
+	// "one"
+	// "two"
+	// ""
+	// "three"
+	// <nil>
+}
