@@ -186,7 +186,8 @@ func (l *loop) longest() time.Duration {
 	return longest
 }
 
-// sweep looks at all connections now and then: whether they are done, and whether the target has fallen silent.
+// sweep looks at all connections now and then: whether they are done, and whether
+// the target has fallen silent.
 func (l *loop) sweep(ctx context.Context, now int64) error {
 	every := silentEvery
 	if now >= l.end {
@@ -274,7 +275,8 @@ func (l *loop) pump(number int, now int64) error {
 	return nil
 }
 
-// receive takes what there is; ending says that the end of the stream may stand behind it.
+// receive takes what there is; ending says that the end of the stream may stand
+// behind it.
 func (l *loop) receive(number int, now int64, ending bool) (int64, error) {
 	peer := &l.peers[number]
 	p := peer.pipeline

@@ -153,7 +153,8 @@ func (r *recorder) dueWindows(measured time.Duration) []DueWindow {
 	return list
 }
 
-// series is the answers of each whole second, and the longest time without one, unless that is within a slot.
+// series is the answers of each whole second, and the longest time without one, unless that is
+// within a slot.
 func (r *recorder) series(measured time.Duration) (list []Second, gap time.Duration) {
 	last := time.Duration(0)
 	for _, s := range r.slots {
@@ -250,7 +251,8 @@ func (w *windows) at(i int) *hdrhistogram.Histogram {
 	return w.list[i]
 }
 
-// spread is the standard deviation of the P99 over all whole windows in which something was due; 0 of fewer than two.
+// spread is the standard deviation of the P99 over all whole windows in which something was due; 0 of
+// fewer than two.
 func (w *windows) spread(measured time.Duration) time.Duration {
 	var p99 []float64
 	for i := range w.whole(measured) {

@@ -167,7 +167,8 @@ func (r *Result) Behind() bool {
 	return !r.Valid && len(r.Reasons) == 1 && r.Reasons[0].Code == TargetBehind
 }
 
-// judge decides whether a run is valid, and removes the latencies of an invalid one.
+// judge decides whether a run is valid, and removes the latencies of an invalid
+// one.
 func (s *session) judge(r *Result) {
 	invalid := func(code Code, format string, args ...any) {
 		r.Reasons = append(r.Reasons, Reason{code, fmt.Sprintf(format, args...)})

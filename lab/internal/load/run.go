@@ -57,7 +57,8 @@ func RunOver(ctx context.Context, p Plan, dial func(context.Context, string) (ne
 	return run(ctx, p, portable, dial, nil)
 }
 
-// run is Run with an engine, the best there is for nil, and, unless it is nil, another way to make connections.
+// run is Run with an engine, the best there is for nil, and, unless it is nil, another way to make
+// connections.
 func run(ctx context.Context, p Plan, e engine, dial func(context.Context, string) (net.Conn, error), progress func(Progress)) (*Result, error) {
 	targets, err := p.check()
 	if err == nil && e == nil {
@@ -187,7 +188,8 @@ func (s *session) result(t tally, err error) *Result {
 	return r
 }
 
-// A session is one run: what all its connections share. Times are nanoseconds since base.
+// A session is one run: what all its connections share. Times are nanoseconds
+// since base.
 type session struct {
 	plan      *Plan
 	targets   []*wire.Target
@@ -228,8 +230,9 @@ func (s *session) begin() error {
 
 func (s *session) now() int64 { return int64(time.Since(s.base)) }
 
-// drained returns when the run stops waiting for answers. Requests that were due before the end are sent, and their
-// answers awaited, after it as well; otherwise the longest latencies would be missing.
+// drained returns when the run stops waiting for answers. Requests that were due before
+// the end are sent, and their answers awaited, after it as well; otherwise the longest
+// latencies would be missing.
 func (s *session) drained() int64 { return s.end + int64(min(s.plan.Timeout, maxDrain)) }
 
 const maxDrain = 10 * time.Second
@@ -294,7 +297,8 @@ func (t *tally) count(s *session, r *request, late int64) {
 	}
 }
 
-// tolerable is the share of sends that may be late, or missing, before a run is invalid.
+// tolerable is the share of sends that may be late, or missing, before a run is
+// invalid.
 const tolerable = 0.05
 
 // done reports whether a pipeline has nothing more to send. After the end, requests that were

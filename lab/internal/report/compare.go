@@ -267,7 +267,8 @@ const leastWindow = 1.7
 // floorTimes is how many times what it was a figure with a floor has to be.
 const floorTimes = 3
 
-// resolved rounds what is counted to the step below which the runtime's own doings show.
+// resolved rounds what is counted to the step below which the runtime's own
+// doings show.
 func resolved(s Sample) []float64 {
 	step := resolution[s.Unit]
 	if step == 0 {
@@ -389,14 +390,16 @@ func (ch *Change) crowd(better bool) float64 {
 	return slower
 }
 
-// enough reports whether there are values for a verdict: one on each side, or as many as stats.Fewest on both.
+// enough reports whether there are values for a verdict: one on each side, or as many as
+// stats.Fewest on both.
 func (ch *Change) enough() bool {
 	a, b := len(ch.earlier), len(ch.later)
 	return a == 1 && b == 1 || min(a, b) >= stats.Fewest
 }
 
-// scatter is how far a figure of a family has to be away for standing out from many others, most of which are the
-// same: some times their median difference, and more of them the more there are, since the tails are long.
+// scatter is how far a figure of a family has to be away for standing out from many
+// others, most of which are the same: some times their median difference, and more of
+// them the more there are, since the tails are long.
 func (f Family) scatter(logs []float64) float64 {
 	const few, times = 8, 4
 	if f != Timed || len(logs) < few {
@@ -421,7 +424,8 @@ func single(before, after, least float64) stats.Verdict {
 	return stats.More
 }
 
-// Items is the comparison for people: what is judged, and of what is counted only that which changed.
+// Items is the comparison for people: what is judged, and of what is counted only
+// that which changed.
 func (c *Comparison) Items() []document.Item {
 	items := []document.Item{
 		document.Say(fmt.Sprintf("old %s, new %s: ratios are new to old", c.Old, c.New)),

@@ -46,9 +46,11 @@ func rateText(p *load.Plan) string {
 }
 
 const (
-	// unfit is the error of timers from which on a machine is not one to measure latency on.
+	// unfit is the error of timers from which on a machine is not one to measure
+	// latency on.
 	unfit = 5 * time.Millisecond
-	// crowded is the part of the time, as a divisor, from which on waiting for a processor is pointed out.
+	// crowded is the part of the time, as a divisor, from which on waiting for a
+	// processor is pointed out.
 	crowded = 4
 	// stall is so long without an answer that it is pointed out, shortStall where that is not the machine's doing.
 	// slowConnecting is so long that it is pointed out: a SYN that a full queue drops is sent again after a second.

@@ -16,8 +16,9 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/measure"
 )
 
-// A Sample is one figure of a result with all values that it has: by round, by window, by run. It is what results are
-// compared by, and what benchmark text is written from.
+// A Sample is one figure of a result with all values that it has: by round, by
+// window, by run. It is what results are compared by, and what benchmark text is
+// written from.
 type Sample struct {
 	Figure string    `json:"figure"` // "time/frame to peek", "throughput"
 	Unit   string    `json:"unit"`   // as lab's metrics: "ns/op", "B/s"; ratio for a ratio
@@ -45,8 +46,9 @@ const (
 	Judged             // compared, and better or worse
 )
 
-// A Family is rows that are judged together. The chance of a false alarm is held for each of them, since what is
-// counted hardly ever gives one, and there is much of it.
+// A Family is rows that are judged together. The chance of a false alarm is held
+// for each of them, since what is counted hardly ever gives one, and there is much
+// of it.
 type Family int
 
 const (
@@ -100,8 +102,9 @@ func benchGroups(f *File) []Group {
 	return list
 }
 
-// variantGroup has, of a variant, the ratio to the baseline of its own run, in which the machine's speed cancels; what
-// is counted and not timed as it is; and everything else raw. The baseline's own figure is there to look at.
+// variantGroup has, of a variant, the ratio to the baseline of its own run, in which
+// the machine's speed cancels; what is counted and not timed as it is; and
+// everything else raw. The baseline's own figure is there to look at.
 func variantGroup(o *measure.Outcome, v *measure.Variant) Group {
 	g := Group{Item: o.Name + " " + v.Name, Bench: capital(o.Name) + "/variant=" + part(v.Name), N: uint64(max(1, o.Ops))}
 	more := moreIsBetter(o.Metric)
@@ -226,7 +229,8 @@ func loadName(p *load.Plan) string {
 	return fmt.Sprintf("protocol=%s/size=%d..%d/conns=%d/depth=%d/rate=%s", part(p.Speaks()), p.Sizes.Min, p.Sizes.Max, p.Conns, p.Depth, model)
 }
 
-// part makes a text fit to stand between spaces and slashes of a benchmark's line.
+// part makes a text fit to stand between spaces and slashes of a benchmark's
+// line.
 func part(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || !unicode.IsPrint(r) {

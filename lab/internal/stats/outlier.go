@@ -5,11 +5,13 @@ import (
 	"slices"
 )
 
-// Outlier looks for one value of a later run that is away from the others of its run by more than the earlier run's
-// values are from each other: a window in which something happened. more says that large values are looked for, and
-// least the factor by which it has to be away from its run's median. It returns the place of the value that is
-// farthest away, and whether it counts: it has to be four times as far as the earlier values scatter, and farther than
-// any of them. Fewer than Fewest values in one of the runs show nothing.
+// Outlier looks for one value of a later run that is away from the others of its run by
+// more than the earlier run's values are from each other: a window in which something
+// happened. more says that large values are looked for, and least the factor by which it
+// has to be away from its run's median. It returns the place of the value that is
+// farthest away, and whether it counts: it has to be four times as far as the earlier
+// values scatter, and farther than any of them. Fewer than Fewest values in one
+// of the runs show nothing.
 func Outlier(earlier, later []float64, more bool, least float64) (at int, found bool) {
 	if min(len(earlier), len(later)) < Fewest {
 		return 0, false

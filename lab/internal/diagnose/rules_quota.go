@@ -1,0 +1,35 @@
+package diagnose
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/units"
+)
+
+// cpuQuota: the program's control group has used up its quota of processor time, and is stopped until
+// the next period.
+func cpuQuota(s *facts) (Finding, string) {
+	q := s.Quota
+	if q == nil || q.Periods <= 0 || q.Stopped <= 0 || s.Took <= 0 {
+		return Finding{}, ""
+	}
+	part := min(1, float64(q.Throttled)/float64(q.Periods))
+	// Others of the group may have used it up: only what the program itself worked and waited counts. What the
+	// processes that it started waited is not known.
+	worked, waited := s.CPUTime, s.Queued
+	if s.cpu != nil && time.Duration(s.cpu.Total) > 2*worked {
+		worked, waited = time.Duration(s.cpu.Total), q.Stopped
+	}
+	lost := q.Stopped.Seconds() / (q.Stopped + worked).Seconds() * min(1, (worked+waited).Seconds()/s.Took.Seconds())
+	f := Finding{
+		Tool: evidence.ToolCgroup, Top: "control group " + q.Group, Share: part, Score: min(lost, part),
+		Clue: fmt.Sprintf("stopped in %s of %s periods, for %s of all processors' time within %s, since its quota was used up", units.Count(q.Throttled), units.Count(q.Periods), units.Time(q.Stopped), units.Time(s.Took)),
+		Try:  "raise the quota, or do without one and give weights (cpu.max, docker --cpus, Kubernetes' limits.cpu, systemd's CPUQuota); no more threads at work at once than it has processors: GOMAXPROCS, worker processes",
+	}
+	if q.Processors > 0 {
+		f.Clue += fmt.Sprintf(": %.2f processors", q.Processors)
+	}
+	return f, ""
+}
