@@ -8,7 +8,7 @@ ONCE := $(shell go list ./internal/policy ./internal/release)
 # Packages of the programs whose tests run it as it is built for use, or a browser, hours
 # of recorded noise or whole loads, or have one goroutine: under the race detector they would be
 # slow, or leave out most, and show little that others do not.
-ASBUILT = page|realtest|scenarios|report|stats|ownership|command|echobench|hls|tsmedia|rtpmedia|flvbody
+ASBUILT = page|realtest|load|scenarios|report|stats|ownership|command|echobench|hls|tsmedia|rtpmedia|flvbody
 # Those that stand on WebRTC, NATS or Raft, which take five minutes to compile for the race detector:
 # make race has them, before a release and after a change to what their goroutines share.
 LARGE = sluice/cmd/sluice|sluice/lab|cli|internal/relay|web|webrtc|cluster|transport|consensus|verify
