@@ -86,17 +86,14 @@ func (t *take) tag(h flv.TagHeader, body []byte) error {
 	switch h.Type {
 	case flv.TagScript:
 		if isMetadata(body) {
-			if t.out != nil && bytes.Equal(t.metadata, body) {
-				return nil // the source repeats it after a gap
-			}
+			// A file has that which it began with: ffmpeg takes metadata at a later time for a track of
+			// subtitles, and cannot copy the file into MP4.
 			if len(body) <= maxMetadata {
 				t.metadata = append(t.metadata[:0], body...)
 			} else {
 				t.metadata = nil
 			}
-			if t.out == nil {
-				return nil
-			}
+			return nil
 		}
 	case flv.TagVideo:
 		t.opening.video = true
