@@ -24,10 +24,11 @@ const (
 // to begin at, and before it those of another. assume, nil for none, says what tracks there are
 // of which nothing has come. An error is live.ErrClosed.
 func Discover(ctx context.Context, source *live.Stream, wait time.Duration, assume Assume) (video, audio *Config, err error) {
-	if video, audio, err = ofFrames(ctx, source, max(wait, discoverTime), assume); err != nil {
+	var frames Splitter
+	if video, audio, err = ofFrames(ctx, source, max(wait, discoverTime), assume, &frames); err != nil {
 		return nil, nil, err
 	}
-	var s Splitter
+	s := Splitter{main: frames.main} // of other tracks no header counts
 	source.Headers(func(typ flv.TagType, body []byte) {
 		_, _, _ = s.Split(typ, 0, body) //sluicevet:ignore a header has no unit, and its configuration is a copy
 	})
@@ -41,8 +42,14 @@ func Discover(ctx context.Context, source *live.Stream, wait time.Duration, assu
 	return video, audio, nil
 }
 
-// ofFrames is Discover by the frames that there are.
-func ofFrames(ctx context.Context, source *live.Stream, wait time.Duration, assume Assume) (video, audio *Config, err error) {
+// hasSoundHeader reports whether a stream has a sequence header of sound. It keeps none of a codec that is over.
+func hasSoundHeader(source *live.Stream) (has bool) {
+	source.Headers(func(typ flv.TagType, _ []byte) { has = has || typ == flv.TagAudio })
+	return has
+}
+
+// ofFrames is Discover by the frames that there are, which s splits.
+func ofFrames(ctx context.Context, source *live.Stream, wait time.Duration, assume Assume, s *Splitter) (video, audio *Config, err error) {
 	r, err := source.NewReader(live.ReaderOptions{})
 	if err != nil {
 		return nil, nil, err
@@ -55,7 +62,6 @@ func ofFrames(ctx context.Context, source *live.Stream, wait time.Duration, assu
 	defer cancel()
 	said := announcedBy(source, assume)
 	shorter := false
-	var s Splitter
 	for ; err == nil; tags, _, err = r.Next(ctx) {
 		for u := range s.Units(tags) {
 			c := u.Config
@@ -67,6 +73,9 @@ func ofFrames(ctx context.Context, source *live.Stream, wait time.Duration, assu
 			} else {
 				audio = c
 			}
+		}
+		if audio != nil && len(audio.Record) > 0 && !hasSoundHeader(source) {
+			continue // it is another one by now, which comes
 		}
 		missing := video == nil && said.video || audio == nil && said.audio
 		if video != nil && audio != nil || said.all && !missing {
