@@ -23,12 +23,17 @@ type facts struct {
 	busy float64
 	// idle says that it wanted so little that nothing which costs processor time can cost much.
 	idle          bool
+	waits         *evidence.Waits // what waitsTool saw of goroutines, nothing without it
+	waitsTool     string
 	calls         *evidence.Calls // what strace saw, nothing without it
 	reads, writes moved           // of those
 }
 
 func newFacts(e *evidence.Evidence) *facts {
-	f := &facts{Evidence: e, cpu: e.CPU, cpuTool: evidence.ToolCPU, busy: 1, calls: cmp.Or(e.Calls, new(evidence.Calls))}
+	f := &facts{Evidence: e, cpu: e.CPU, cpuTool: evidence.ToolCPU, busy: 1, calls: cmp.Or(e.Calls, new(evidence.Calls)), waits: cmp.Or(e.Waits, new(evidence.Waits)), waitsTool: evidence.ToolGoroutines}
+	if !e.Saw(f.waitsTool) {
+		f.waitsTool = evidence.ToolTrace
+	}
 	// pprof knows inlined functions, but takes a tenth of perf's samples.
 	if e.Perf != nil && samples(f.cpu) < fewSamples && samples(e.Perf) > samples(f.cpu) {
 		f.cpu, f.cpuTool = e.Perf, evidence.ToolPerfRecord
@@ -181,13 +186,9 @@ func (s *facts) plain() []Finding {
 			add(p.tool, "nothing", 0, "no sample")
 		}
 	}
-	if w := s.Waits; w != nil && len(w.Places) > 0 {
-		tool := evidence.ToolGoroutines
-		if !s.Saw(tool) {
-			tool = evidence.ToolTrace
-		}
+	if w := s.waits; len(w.Places) > 0 {
 		p := w.Places[0]
-		add(tool, place(ownOrInnermost(p.Frames)), p.Mean/max(1e-9, w.Running+w.Runnable+w.Syscall+w.Waiting), fmt.Sprintf("%s of %s goroutines at any time: %s", units.Number(p.Mean), units.Count(w.Last), p.Reason))
+		add(s.waitsTool, place(ownOrInnermost(p.Frames)), p.Mean/max(1e-9, w.Running+w.Runnable+w.Syscall+w.Waiting), fmt.Sprintf("%s of %s goroutines at any time: %s", units.Number(p.Mean), units.Count(w.Last), p.Reason))
 	}
 	if c := s.Calls; c != nil {
 		if len(c.ByName) > 0 && c.Total > 0 {

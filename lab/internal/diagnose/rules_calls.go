@@ -104,12 +104,10 @@ func fsyncPerRecord(s *facts) (Finding, string) {
 	each := max(0, s.writes.bytes) / calls
 	part := min(1, took/s.calls.Took.Seconds())
 	top := where(s.cpu, passing(isFileSync), "fsync")
-	if s.Waits != nil {
-		for _, p := range s.Waits.Places {
-			if through(p.Frames, isFileSync) {
-				top = place(ownOrInnermost(p.Frames))
-				break
-			}
+	for _, p := range s.waits.Places {
+		if through(p.Frames, isFileSync) {
+			top = place(ownOrInnermost(p.Frames))
+			break
 		}
 	}
 	return Finding{

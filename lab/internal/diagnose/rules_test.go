@@ -450,6 +450,7 @@ func TestProcessorTimeWithAName(t *testing.T) {
 		{"formatting", []string{"str_to_mpn", "std::num_get<char>::do_get", "std::istream::_M_extract<double>", "main.lex"}},
 		{"formatting", []string{"v8::internal::JsonStringifier::SerializeString", "v8::internal::JsonStringify", "main.lex"}},
 		{"formatting", []string{"PyUnicode_New", "_parse_object_unicode", "scan_once_unicode", "main.lex"}},
+		{"formatting", []string{"__strftime_internal", "__strftime_l", "main.lex"}},
 		{"formatting", []string{"__printf_buffer", "__vfprintf_internal", "fprintf", "main.lex"}},
 		{"", []string{"main.inC", "runtime.cgocall", "main._Cfunc_add", "main.lex"}},
 		{"", []string{"internal/poll.(*FD).Write", "net.(*conn).Write", "fmt.Fprintf", "main.lex"}},
@@ -484,6 +485,14 @@ func TestAPoolThatIsTooSmall(t *testing.T) {
 	}}
 	e := &evidence.Evidence{Took: time.Second, Go: "go1.26", Tools: all(), Waits: waits}
 	if f, found := First(first(Diagnose(e))); !found || f.Rule != "small-pool" || f.Top != "main.ask" || f.Score > 0.83 || !strings.Contains(f.Clue, "while 2 others") {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestAReceiverThatIsTooSlow(t *testing.T) {
+	waits := &evidence.Waits{Took: time.Second, Samples: 100, Waiting: 16, Places: []evidence.Place{{Reason: "chan send", Mean: 15, WhileIO: 0.9, Frames: []evidence.Frame{{Func: "main.handle"}}}}}
+	e := &evidence.Evidence{Took: time.Second, Go: "go1.26", Tools: all(), Waits: waits}
+	if f, found := First(first(Diagnose(e))); !found || f.Rule != "lock-over-io" || f.Top != "main.handle" || !strings.HasPrefix(f.Clue, "15.0 waited to send") || !strings.Contains(f.Try, "receive") {
 		t.Errorf("%+v", f)
 	}
 }

@@ -22,23 +22,23 @@ type queue struct {
 	inIO    float64 // part of the waiting in which the holder did I/O or slept
 	guess   bool    // the holder was not seen
 	try     string  // other than the usual advice
+	sends   bool    // to a channel
 }
 
 // likeLocks is the part of the moments with one goroutine in I/O from which on a channel is taken for a
 // lock.
 const likeLocks = 0.5
 
+// working is how many goroutines work or are ready at any time, at least one.
+func (s *facts) working() float64 { return max(1, s.waits.Running+s.waits.Runnable) }
+
 func (s *facts) queues() []*queue {
 	by := map[string]*queue{}
-	working := 1.0
-	if s.Waits != nil {
-		working = max(1, s.Waits.Running+s.Waits.Runnable)
-	}
 	add := func(tool string, frames []evidence.Frame, waiting, inIO float64) *queue {
 		f, _ := evidence.Own(frames)
 		q := by[f.Func]
 		if q == nil {
-			q = &queue{tool: tool, top: place(f), fn: f.Func, working: working}
+			q = &queue{tool: tool, top: place(f), fn: f.Func, working: s.working()}
 			by[f.Func] = q
 		}
 		q.inIO = (q.inIO*q.waiting + inIO*waiting) / max(q.waiting+waiting, 1e-9)
@@ -47,14 +47,10 @@ func (s *facts) queues() []*queue {
 	}
 	switch {
 	case s.Waits != nil:
-		tool := evidence.ToolGoroutines
-		if !s.Saw(tool) {
-			tool = evidence.ToolTrace
-		}
 		for _, p := range s.Waits.Places {
 			channel := p.Reason == "chan send" || p.Reason == "chan receive" || p.Reason == "select"
 			if evidence.LocksGoroutines(p.Reason) || channel && p.WhileIO >= likeLocks && !p.Grew {
-				add(tool, p.Frames, p.Mean, p.WhileIO)
+				add(s.waitsTool, p.Frames, p.Mean, p.WhileIO).sends = p.Reason == "chan send"
 			}
 		}
 	case !empty(s.Block) && s.Took > 0:
@@ -204,7 +200,11 @@ func locked(list []*queue, score func(*queue) float64) Finding {
 			Tool: q.tool, Top: q.top, Share: q.blocked(), Score: score(q), Try: q.try,
 			Clue: fmt.Sprintf("%.1f waited for the lock at any time; its holder was in I/O or asleep for %s of that", q.waiting, units.Percent(q.inIO)),
 		}
-		if q.guess {
+		switch {
+		case q.sends:
+			f.Clue = fmt.Sprintf("%.1f waited to send to a channel at any time; who receives, or has its places, was in I/O or asleep for %s of that", q.waiting, units.Percent(q.inIO))
+			f.Try = "more goroutines that receive, or less I/O and sleep in them; a longer channel helps with bursts only"
+		case q.guess:
 			f.Clue = fmt.Sprintf("%.1f waited for the lock at any time; what its holder did is not in this profile", q.waiting)
 		}
 	}
@@ -213,11 +213,8 @@ func locked(list []*queue, score func(*queue) float64) Finding {
 
 // nameLookups: goroutines wait until the names of hosts are found.
 func nameLookups(s *facts) (Finding, string) {
-	if s.Waits == nil {
-		return Finding{}, ""
-	}
-	q := queue{working: max(1, s.Waits.Running+s.Waits.Runnable)}
-	for _, p := range s.Waits.Places {
+	q := queue{working: s.working()}
+	for _, p := range s.waits.Places {
 		own, known := evidence.Own(p.Frames)
 		if !through(p.Frames, isResolving) || !known && p.Reason == evidence.ReasonNetwork {
 			continue // of the goroutines that ask for one of them
@@ -227,7 +224,7 @@ func nameLookups(s *facts) (Finding, string) {
 		}
 	}
 	return Finding{
-		Tool: evidence.ToolGoroutines, Top: q.top, Share: q.blocked(), Score: q.blocked(),
+		Tool: s.waitsTool, Top: q.top, Share: q.blocked(), Score: q.blocked(),
 		Clue: fmt.Sprintf("%.1f goroutines waited for the address of a host at any time", q.waiting),
 		Try:  "keep connections, or addresses for some seconds; a resolver that is near and answers, a short timeout in resolv.conf; names that end in a dot, so that no search list is tried",
 	}, ""
@@ -236,10 +233,10 @@ func nameLookups(s *facts) (Finding, string) {
 // smallPool: goroutines wait for one of few connections or places, and all of those are in use.
 func smallPool(s *facts) (Finding, string) {
 	var f Finding
-	for _, p := range cmp.Or(s.Waits, new(evidence.Waits)).Places {
-		if used := float64(p.Pool) + max(1, s.Waits.Running+s.Waits.Runnable); p.Pool > 0 && p.Mean/(used+p.Mean) > f.Score {
+	for _, p := range s.waits.Places {
+		if used := float64(p.Pool) + s.working(); p.Pool > 0 && p.Mean/(used+p.Mean) > f.Score {
 			f = Finding{
-				Tool: evidence.ToolGoroutines, Top: place(ownOrInnermost(p.Frames)), Share: p.Mean / (used + p.Mean), Score: p.Mean / (used + p.Mean),
+				Tool: s.waitsTool, Top: place(ownOrInnermost(p.Frames)), Share: p.Mean / (used + p.Mean), Score: p.Mean / (used + p.Mean),
 				Clue: fmt.Sprintf("%.1f goroutines waited here at any time (%s) while %d others were in I/O or asleep below: there seem to be that many connections, or places", p.Mean, p.Reason, p.Pool),
 				Try:  "a larger pool, if what it leads to can do more at a time; give back what is taken sooner",
 			}
@@ -253,10 +250,7 @@ const leaking = 10
 
 // goroutineLeak: there are more and more goroutines that wait in one place, and none of them ends.
 func goroutineLeak(s *facts) (Finding, string) {
-	w := s.Waits
-	if w == nil || w.Took <= 0 {
-		return Finding{}, ""
-	}
+	w := s.waits
 	var f Finding
 	connections := 0 // that were added, with goroutines of theirs
 	for _, p := range w.Places {
@@ -275,7 +269,7 @@ func goroutineLeak(s *facts) (Finding, string) {
 			continue
 		}
 		f = Finding{
-			Tool: evidence.ToolGoroutines, Top: place(ownOrInnermost(p.Frames)), Share: float64(p.Last) / float64(max(w.Last, 1)), Score: score,
+			Tool: s.waitsTool, Top: place(ownOrInnermost(p.Frames)), Share: float64(p.Last) / float64(max(w.Last, 1)), Score: score,
 			Clue: fmt.Sprintf("%s goroutines wait here (%s), %s more than %s before, and none has gone on", units.Count(int64(p.Last)), p.Reason, units.Count(int64(added)), units.Time(w.Took)),
 			Try:  "give each goroutine a way to end: a context, a channel that is closed, a buffer of one for an answer that may not be fetched",
 		}

@@ -102,13 +102,15 @@ func streamsGroup() []lab.Scenario {
 }
 
 type roundRobin struct {
-	walkers []*walker
-	next    int // index of the walker to run next
+	walkers
+	next int // index of the walker to run next
 }
+
+type walkers []*walker
 
 func newRoundRobin(w way, env lab.Env, count int) (lab.Runner, error) {
 	s := shortFrames(env)
-	t := &roundRobin{walkers: make([]*walker, count)}
+	t := &roundRobin{walkers: make(walkers, count)}
 	sizes := netsim.Draw(netsim.Good, env.Seed)
 	for i := range t.walkers {
 		t.walkers[i] = spread(w, s, sizes, i, count)
@@ -150,9 +152,9 @@ func (t *roundRobin) Run(ops int) (out lab.Sample, err error) {
 	return out, nil
 }
 
-func (t *roundRobin) Close() error {
+func (w walkers) Close() error {
 	var errs []error
-	for _, r := range t.walkers {
+	for _, r := range w {
 		errs = append(errs, r.Close())
 	}
 	return errors.Join(errs...)
@@ -208,7 +210,7 @@ const apart = 8
 
 func newReaders(env lab.Env, w way) (lab.Runner, error) {
 	s, sizes := shortFrames(env), netsim.Draw(netsim.Normal, env.Seed)
-	all := make([]*walker, readersPerCPU*runtime.GOMAXPROCS(0)*apart)
+	all := make(walkers, readersPerCPU*runtime.GOMAXPROCS(0)*apart)
 	for i := range all {
 		all[i] = spread(w, s, sizes, i, len(all))
 	}
@@ -229,11 +231,7 @@ func newReaders(env lab.Env, w way) (lab.Runner, error) {
 		}
 		return out, err
 	}, func() error {
-		errs := []error{pool.stop()}
-		for _, r := range all {
-			errs = append(errs, r.Close())
-		}
-		return errors.Join(errs...)
+		return errors.Join(pool.stop(), all.Close())
 	}}, nil
 }
 

@@ -307,11 +307,7 @@ func asksOnly(name, args string, goProgram bool) bool {
 }
 
 func direction(name string) string {
-	switch name[0] {
-	case 'r', 'p':
-		if strings.HasPrefix(name, "pw") {
-			return "w"
-		}
+	if name[0] == 'r' || name[0] == 'p' && !strings.HasPrefix(name, "pw") {
 		return "r"
 	}
 	return "w"

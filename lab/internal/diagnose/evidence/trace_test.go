@@ -87,7 +87,7 @@ func TestTheHolderOfALock(t *testing.T) {
 	locked := stackOf("main.save", "main.handle")
 	inIO := stackOf("internal/poll.(*FD).Fsync", "main.save", "main.handle")
 	elsewhere := stackOf("internal/poll.(*FD).Read", "main.load", "main.handle")
-	working := at(goRunning, "", nil)
+	handler, working := stackOf("main.record", "net/http.(*conn).serve"), at(goRunning, "", nil)
 	for name, c := range map[string]struct {
 		now  []moment
 		want float64
@@ -100,6 +100,9 @@ func TestTheHolderOfALock(t *testing.T) {
 		"two at once hold none": {[]moment{working, at(goWaiting, "sync.Mutex.Lock", locked), at(goSyscall, ReasonSyscall, inIO), at(goSyscall, ReasonSyscall, inIO)}, 0},
 		"readers asleep":        {[]moment{at(goWaiting, "sync.RWMutex.Lock", locked), at(goWaiting, ReasonSleep, elsewhere), at(goWaiting, ReasonSleep, elsewhere)}, 1},
 		"a pool that waits":     {[]moment{at(goWaiting, "chan receive", stackOf("main.worker")), at(goWaiting, ReasonNetwork, stackOf("net.read", "main.worker"))}, 0},
+		"a receiver asleep":     {[]moment{at(goWaiting, "chan send", handler), at(goWaiting, ReasonSleep, stackOf("time.Sleep", "main.audit"))}, 1},
+		"a receiver at work":    {[]moment{at(goWaiting, "chan send", handler), at(goRunning, "", stackOf("main.audit"))}, 0},
+		"a generator":           {[]moment{at(goWaiting, "chan send", stackOf("main.ids")), at(goWaiting, ReasonNetwork, elsewhere)}, 0},
 		"a channel as the lock": {[]moment{at(goWaiting, "chan send", locked), at(goSyscall, ReasonSyscall, inIO)}, 1},
 	} {
 		w := newWaitSet()
@@ -149,6 +152,30 @@ func TestAPoolWhoseConnectionsAreAllInUse(t *testing.T) {
 			if p.Reason == c.reason && (p.Pool != c.want || p.WhileIO != 0) {
 				t.Errorf("%s: %d in use, not %d; in I/O for %v", name, p.Pool, c.want, p.WhileIO)
 			}
+		}
+	}
+}
+
+// Who asks by HTTP waits for a goroutine of the client's, which reads the answer: with two connections two do, and the
+// others wait in the same function for one of them.
+func TestAPoolOfAnHTTPClient(t *testing.T) {
+	waits, asks := stackOf("net/http.(*Transport).getConn", "main.handle", "net/http.(*conn).serve"), stackOf("net/http.(*persistConn).roundTrip", "main.handle", "net/http.(*conn).serve")
+	w := newWaitSet()
+	for m := range 20 {
+		now := crowd{}
+		now.add(goWaiting, ReasonNetwork, stackOf("net.read", "net/http.(*conn).serve"), uint64(m%8))
+		for i := range 7 {
+			stack := waits
+			if i < 2 {
+				stack = asks
+			}
+			now.add(goWaiting, "select", stack, uint64((m+i+1)%8))
+		}
+		w.add(now)
+	}
+	for _, p := range w.sum(1).Places {
+		if want := map[string]int{waits[0].Func: 2}[p.Frames[0].Func]; p.Pool != want || p.WhileIO != 0 {
+			t.Errorf("%s: %d in use, not %d; in I/O for %v", p.Frames[0].Func, p.Pool, want, p.WhileIO)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -90,6 +91,7 @@ func newWaitSet() *waitSet {
 // add takes what all goroutines do at one moment. Frames are kept.
 func (w *waitSet) add(now crowd) {
 	total, works := 0, false
+	var calls []*moment
 	w.waits.Samples++
 	for _, p := range w.places {
 		p.here = 0
@@ -99,6 +101,9 @@ func (w *waitSet) add(now crowd) {
 		works = works || m.state == goRunning || m.state == goRunnable
 		sum := [...]*float64{goRunning: &w.waits.Running, goRunnable: &w.waits.Runnable, goSyscall: &w.waits.Syscall, goWaiting: &w.waits.Waiting}[m.state]
 		*sum += float64(m.count)
+		if len(m.frames) > 0 && (m.state == goSyscall || outside(m.reason, m.frames)) {
+			calls = append(calls, m)
+		}
 		if m.state == goSyscall || m.state == goWaiting {
 			p := w.at(*m)
 			p.here += m.count
@@ -118,10 +123,11 @@ func (w *waitSet) add(now crowd) {
 		} else if p.here < before {
 			p.shrank = true
 		}
-		if p.here > 0 && len(p.Frames) > 0 && p.Reason != ReasonNetwork && p.Reason != ReasonSleep && p.Reason != ReasonSyscall {
+		if p.here > 0 && len(p.Frames) > 0 && !outside(p.Reason, p.Frames) {
 			p.withWait++
-			n := w.inIO(&p.Place, now)
-			if p.most = max(p.most, p.here+n); !works && LocksGoroutines(p.Reason) {
+			n := w.inIO(&p.Place, calls)
+			sends := n == 0 && p.Reason == "chan send" && !p.Frames[len(p.Frames)-1].Own()
+			if p.most = max(p.most, p.here+n); !works && (sends || LocksGoroutines(p.Reason)) {
 				n = 1
 			}
 			p.inIO[n]++
@@ -163,18 +169,24 @@ func (w *waitSet) at(m moment) *placeTally {
 	return p
 }
 
-// inIO counts the goroutines in I/O or asleep below the function in which those at p wait. Where the lock
+// outside reports whether goroutines wait for what is outside of the program: in I/O, asleep, or in a client of HTTP or
+// gRPC, of which another goroutine reads the answers.
+func outside(reason string, frames []Frame) bool {
+	return reason == ReasonNetwork || reason == ReasonSleep || reason == ReasonSyscall ||
+		reason == "select" && slices.ContainsFunc(frames, func(f Frame) bool { return asksAnother(f.Func) })
+}
+
+var asksAnother = regexp.MustCompile(`^((net/http|golang\.org/x/net/http2)\.\(\*(persistConn|(http2)?ClientConn)\)\.roundTrip|google\.golang\.org/grpc\.\(\*clientStream\)\.\w+)$`).MatchString
+
+// inIO counts those of the goroutines in I/O or asleep that are below the function in which those at p wait. Where the lock
 // is held meanwhile there is one: a second could not be there.
-func (w *waitSet) inIO(p *Place, now crowd) int {
+func (w *waitSet) inIO(p *Place, calls []*moment) int {
 	waiting := w.ownOf(p.Frames)
-	if len(waiting) == 0 || len(waiting) == 1 && !LocksGoroutines(p.Reason) {
+	if len(waiting) == 0 || p.Frames[len(p.Frames)-1].Own() && len(waiting) == 1 && !LocksGoroutines(p.Reason) {
 		return 0 // a pool's goroutines wait for work where they began
 	}
 	n := 0
-	for _, m := range now {
-		if m.state != goSyscall && m.reason != ReasonNetwork && m.reason != ReasonSleep || len(m.frames) == 0 {
-			continue
-		}
+	for _, m := range calls {
 		own := w.ownOf(m.frames)
 		// Everything is below the function that a goroutine began with.
 		if i := slices.Index(own, waiting[0]); i == 0 || i > 0 && i < len(own)-1 {
