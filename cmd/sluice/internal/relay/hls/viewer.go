@@ -109,6 +109,13 @@ func (s *Server) enter(key viewerKey) (*viewer, error) {
 	return v, nil
 }
 
+// Viewers is how many there are, those included that were ended and ask on.
+func (s *Server) Viewers() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.viewers)
+}
+
 // admit asks the gate. A group without a stream of its name needs no stream.
 func (s *Server) admit(ctx context.Context, info session.Info, o session.PlayOptions) (done func(), err error) {
 	if rows := s.members(info.Stream); len(rows) > 0 && rows[0] != 0 {

@@ -119,6 +119,9 @@ func (a *Arrivals) SetQuiet(d time.Duration) {
 // few wait. Call it before the first Enter.
 func (a *Arrivals) SetTight(tight func() bool) { a.tight = tight }
 
+// Tight reports whether memory or descriptors are short.
+func (a *Arrivals) Tight() bool { return a.tight != nil && a.tight() }
+
 // tightPart is the part of the places, and of those that wait, for which there is memory, or are
 // descriptors, when these are short.
 const tightPart = 8
@@ -131,7 +134,7 @@ func (a *Arrivals) most() (places, waiting int) {
 			places = 0
 		}
 	}
-	if a.tight != nil && a.tight() {
+	if a.Tight() {
 		waiting /= tightPart
 		if places > 0 {
 			places = max(places/tightPart, 1)

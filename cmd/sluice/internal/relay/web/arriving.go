@@ -11,7 +11,7 @@ import (
 )
 
 // state follows a connection: it holds a place among the arrivals until the
-// header of a request has come, and between two requests.
+// header of a request has come, and between two requests, unless it is a player's.
 func (w *Server) state(conn net.Conn, state http.ConnState) {
 	w.conns.headers.state(conn, state)
 	w.conns.answering.state(conn, state)
@@ -21,9 +21,14 @@ func (w *Server) state(conn net.Conn, state http.ConnState) {
 	}
 	switch state {
 	case http.StateActive, http.StateHijacked:
+		w.conns.resting.asks(q, state == http.StateHijacked)
 		q.Arrived()
 	case http.StateIdle:
-		q.Rest()
+		if !w.conns.resting.rest(q, w.mostResting) {
+			q.Rest()
+		}
+	default:
+		w.conns.resting.asks(q, state == http.StateClosed)
 	}
 }
 

@@ -51,6 +51,7 @@ func (w *Server) keep(rw *statusWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
+	w.conns.resting.plays(r) // again, since net/http has it no more
 	unread, _ := buffered.Reader.Peek(buffered.Reader.Buffered())
 	w.returning.Do(func() { go w.http.Serve(w.kept.Returned()) })
 	w.kept.Take(conn, unread)

@@ -73,6 +73,9 @@ func (w *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		answerError(rw, http.StatusMethodNotAllowed, "this is no proxy")
 	case isHLS:
 		w.playHLS(rw, r)
+		if seen.status == http.StatusOK || seen.status == http.StatusPartialContent {
+			w.conns.resting.plays(r)
+		}
 		w.keep(seen, r)
 	case strings.HasPrefix(path, "/api/"):
 		w.api(rw, r)

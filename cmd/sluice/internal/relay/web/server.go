@@ -154,6 +154,7 @@ func (w *Server) session(r *http.Request, plain, secure string) (session.Info, e
 type connections struct {
 	headers   firstHeaders
 	answering answering
+	resting   resting
 }
 
 // firstHeaders closes connections whose first request header is not complete in
