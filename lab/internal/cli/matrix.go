@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,9 +84,7 @@ func (f *matrixFlags) file(args []string) (file *matrix.File, err error) {
 	if file, err = matrix.New(args[0], f.choice); err != nil {
 		return nil, err
 	}
-	if f.json == "" {
-		f.json = "sluice-matrix-" + args[0] + ".json"
-	}
+	f.json = cmp.Or(f.json, "sluice-matrix-"+args[0]+".json")
 	return file, writable("json", f.json)
 }
 

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,9 +68,7 @@ func run(ctx context.Context, p Plan, e engine, dial func(context.Context, strin
 	if err != nil {
 		return nil, err
 	}
-	if p.LateAfter == 0 {
-		p.LateAfter = defaultLate
-	}
+	p.LateAfter = cmp.Or(p.LateAfter, defaultLate)
 	s := &session{
 		plan: &p, targets: targets, content: wire.NewContent(p.Seed, rand.Uint32(), p.Sizes.Max), start: int64(p.Warmup), end: int64(p.Warmup + p.Duration),
 		late: int64(p.LateAfter), dial: dial,

@@ -4,6 +4,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/metrics"
@@ -58,10 +59,7 @@ func This() Machine {
 
 // Lines describes the machine in two short lines.
 func (m Machine) Lines() [2]string {
-	cpu := m.CPU
-	if cpu == "" {
-		cpu = "unknown processor"
-	}
+	cpu := cmp.Or(m.CPU, "unknown processor")
 	first := fmt.Sprintf("%s, %s, %s/%s", cpu, units.Plural(m.Cores, "core"), m.OS, m.Arch)
 	if m.Kernel != "" {
 		first += " " + m.Kernel

@@ -175,12 +175,8 @@ func New(name string, c Choice) (*File, error) {
 	if c.Quick {
 		f.Repeats, f.CellTime = quickRounds, k.quickCell
 	}
-	if c.Rounds != 0 {
-		f.Repeats = c.Rounds
-	}
-	if c.Cell != 0 {
-		f.CellTime = c.Cell
-	}
+	f.Repeats = cmp.Or(c.Rounds, f.Repeats)
+	f.CellTime = cmp.Or(c.Cell, f.CellTime)
 	if c.Layers != nil {
 		f.Layers = slices.Clone(c.Layers)
 	}

@@ -11,9 +11,10 @@ import (
 	"time"
 )
 
-// A Reading is what a process, and those that it has started and that are there, have used since they began.
+// A Reading is what a process, and those that it has started, have used since they began.
 type Reading struct {
 	cpu      map[int]time.Duration // of each process
+	all      time.Duration         // with children that have ended
 	resident int64
 	queued   map[int]time.Duration // of each thread that there is; nil where that is not known
 }
@@ -50,12 +51,13 @@ func (e noProcess) Error() string {
 func (e noProcess) Is(target error) bool { return target == fs.ErrNotExist }
 
 // To returns what was used from r to a later reading of the same process. What threads
-// waited that ended in between is lost, and what descendants used that did.
+// waited that ended in between is lost, and what descendants used that did unless their parents have asked for their end.
 func (r Reading) To(later Reading) Spent {
 	s := Spent{Resident: later.resident}
 	for pid, used := range later.cpu {
 		s.CPU += max(0, used-r.cpu[pid])
 	}
+	s.CPU = max(s.CPU, later.all-r.all)
 	if r.queued != nil && later.queued != nil {
 		s.Queued = new(time.Duration)
 		for tid, waited := range later.queued {

@@ -3,6 +3,7 @@ package proc
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	_ "net/http/pprof" // registers itself
 	"os"
@@ -74,6 +75,31 @@ func TestAnotherProcessIsRead(t *testing.T) {
 	_, err = Read(cmd.Process.Pid)
 	if want := fmt.Sprintf("proc: there is no process %d, or it has ended", cmd.Process.Pid); !errors.Is(err, fs.ErrNotExist) || err.Error() != want {
 		t.Errorf("a process that has ended: %v", err)
+	}
+}
+
+// A server that starts a program for each request has used nothing itself.
+func TestChildrenThatHaveEndedCount(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("another process is read from /proc, which only Linux has")
+	}
+	cmd := exec.Command("sh", "-c", `read go; sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done'; echo done; read end`)
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer in.Close()
+	before, err1 := Read(cmd.Process.Pid)
+	io.WriteString(in, "\n")
+	_, err2 = io.ReadFull(out, make([]byte, len("done\n")))
+	after, err3 := Read(cmd.Process.Pid)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	if s := before.To(after); s.CPU < 20*time.Millisecond {
+		t.Errorf("%v", s.CPU)
 	}
 }
 

@@ -59,13 +59,17 @@ func dir(pid int) string {
 	return "/proc/" + strconv.Itoa(pid)
 }
 
+// fields are those of /proc/PID/stat from the third on: the second is the name in parentheses, and may have some.
+func fields(pid int) []string {
+	text, _ := os.ReadFile(dir(pid) + "/stat")
+	return strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+}
+
 // isZombie reports whether a process has ended, and its parent has not asked for its end: its
 // number is still there, and there is nothing to look at.
 func isZombie(pid int) bool {
-	text, _ := os.ReadFile(dir(pid) + "/stat")
-	// The name is in parentheses, and may have some.
-	_, rest, _ := strings.Cut(string(text[bytes.LastIndexByte(text, ')')+1:]), " ")
-	return strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
+	list := fields(pid)
+	return len(list) > 0 && (list[0] == "Z" || list[0] == "X")
 }
 
 // mostProcesses is how many a family has at most.
@@ -112,7 +116,13 @@ func (r *Reading) add(pid int) error {
 	if err != nil {
 		return err
 	}
-	r.cpu[pid], r.resident = used, r.resident+resident
+	r.cpu[pid], r.resident, r.all = used, r.resident+resident, r.all+used
+	if list := fields(pid); pid != 0 && len(list) > 14 {
+		for _, field := range list[13:15] { // cutime and cstime, of children that it has asked for
+			steps, _ := strconv.ParseInt(field, 10, 64)
+			r.all += time.Duration(steps) * tick
+		}
+	}
 	dir := dir(pid)
 	threads, err := os.ReadDir(dir + "/task")
 	if err != nil || len(threads) > mostThreads {

@@ -101,9 +101,7 @@ func (s *straceReader) line(line string) {
 	at, err := strconv.ParseFloat(head[3], 64)
 	began := at
 	if err == nil {
-		if s.first == 0 {
-			s.first = at
-		}
+		s.first = cmp.Or(s.first, at)
 		s.last = max(s.last, at)
 	}
 	if _, known := s.processes[thread]; !known && len(s.processes) < maxUnfinished {

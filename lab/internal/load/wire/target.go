@@ -126,10 +126,7 @@ func ParseTarget(text string, options *Options) (*Target, error) {
 		if err != nil || u.Hostname() == "" {
 			return bad("an invalid URL")
 		}
-		port := u.Port()
-		if port == "" {
-			port = s.port
-		}
+		port := cmp.Or(u.Port(), s.port)
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 			return bad("it needs a port of 1 to 65535")
 		}
@@ -139,9 +136,7 @@ func ParseTarget(text string, options *Options) (*Target, error) {
 	if err := t.checkOptions(); err != nil {
 		return bad("%v", err)
 	}
-	if options.Via != "" {
-		t.addr = options.Via
-	}
+	t.addr = cmp.Or(options.Via, t.addr)
 	return t, nil
 }
 

@@ -104,9 +104,7 @@ func openNode(o *Options, id, dir string, l net.Listener, addr func(string) stri
 }
 
 func (n *node) openState(o wal.Options) error {
-	if o.FS == nil {
-		o.FS = wal.OS
-	}
+	o.FS = cmp.Or(o.FS, wal.OS)
 	var err error
 	if n.log, n.found, err = wal.Open(n.dir, o); err != nil {
 		return err

@@ -24,9 +24,7 @@ type Options struct {
 
 func (o *Options) check() error {
 	o.SegmentBytes, o.MaxRecord = cmp.Or(o.SegmentBytes, 64<<20), cmp.Or(o.MaxRecord, 64<<20)
-	if o.FS == nil {
-		o.FS = OS
-	}
+	o.FS = cmp.Or(o.FS, OS)
 	switch {
 	case o.SegmentBytes < 1:
 		return fmt.Errorf("wal: a segment of %d bytes", o.SegmentBytes)
