@@ -110,7 +110,10 @@ func (m *muxer) tracks(ctx context.Context) (video, audio *au.Config, err error)
 		if *c == nil {
 			continue
 		}
-		if !hasForm(kind, *c) {
+		if kind == 0 && len((*c).Record) == 0 && carries((*c).Codec) {
+			m.server.Log.Warn("pictures before their sequence header are left out", "stream", m.source.Name(), "protocol", "hls", "codec", (*c).Codec)
+			*c = nil
+		} else if !hasForm(kind, *c) {
 			out, said = append(out, (*c).Codec.String()), append(said, (*c).String())
 			*c = nil
 		}

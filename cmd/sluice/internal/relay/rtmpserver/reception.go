@@ -10,7 +10,6 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/ingest"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/intake"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
-	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/rtmp"
 )
@@ -188,7 +187,7 @@ func (r *reception) take(m rtmp.Message, err error, block bool) error {
 		return nil
 	}
 	r.frames++
-	r.c.Count(flv.TagHeaderLen + f.Payload.Len() + flv.PrevTagSizeLen)
+	r.c.Came(f)
 	r.line.Whole(r.from.TotalRead() - int64(r.from.Buffered()))
 	return r.publish(f, block)
 }

@@ -51,6 +51,8 @@ type Client struct {
 	over   bool
 	left   []string // tracks that are left out, and why
 	said   said
+
+	pictures bool // a publisher's: Came has seen a sequence header, or looks for none
 }
 
 // said is what was said of a session in the log and to the observer.

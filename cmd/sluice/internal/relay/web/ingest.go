@@ -143,8 +143,8 @@ func (w *Server) receive(b *flvbody.Reader, watchdog *session.Watchdog, claim *s
 			tag.Payload.Release()
 			continue
 		}
-		c.Count(flv.TagHeaderLen + tag.Payload.Len() + flv.PrevTagSizeLen)
 		frame := live.Frame{Type: tag.Type, Time: tag.Time, Payload: tag.Payload} //sluice:moved
+		c.Came(frame)
 		if err := watchdog.Exclude(func() error { return claim.Publish(frame) }); err != nil {
 			return err
 		}
