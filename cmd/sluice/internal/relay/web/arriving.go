@@ -50,13 +50,27 @@ func (f *firstHeaders) state(conn net.Conn, state http.ConnState) {
 		if f.timers == nil {
 			f.timers = map[net.Conn]*time.Timer{}
 		}
-		// Not conn itself: the Close of TLS would wait for the handshake.
-		f.timers[conn] = time.AfterFunc(f.within, func() { below(conn).Close() })
+		f.timers[conn] = time.AfterFunc(f.within, func() { f.late(conn) })
 		return
 	}
 	// StateActive: the first request header was read.
 	if t := f.timers[conn]; t != nil {
 		t.Stop()
 		delete(f.timers, conn)
+	}
+}
+
+// late closes a connection, unless it is this server that has not read what has come: net/http has
+// limits of its own, from when it reads.
+func (f *firstHeaders) late(conn net.Conn) {
+	conn, known := below(conn), conn // the Close of TLS would wait for the handshake
+	if listen.Unread(conn) == 0 {
+		conn.Close()
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if t := f.timers[known]; t != nil {
+		t.Reset(f.within)
 	}
 }
