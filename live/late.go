@@ -35,9 +35,16 @@ func (v *Viewer) look(now time.Time) bool {
 	if rated && q.rate > 0 {
 		// Also when nothing is on its way: frames that are late then are so for the loop's
 		// sake, and such a line catches up. The cost, not the rate: one sample that is much
-		// too fast, as the first ones are, does not count for long.
-		l.cost += 0.3 * (1/q.rate - l.cost)
-		l.at = now
+		// too fast, as the first ones are, does not count for long. One that says that the line is
+		// faster counts for as much of the stream as has passed: a few packets, of sound alone say,
+		// pass at once where a line lets bursts through.
+		passed := v.figures.bytes.Load() - int64(q.unacked)
+		weight := 0.3
+		if 1/q.rate < l.cost {
+			weight *= min(1, float64(max(passed-l.passed, 0))/max(v.stream.byteRate()*now.Sub(l.at).Seconds(), 1))
+		}
+		l.cost += weight * (1/q.rate - l.cost)
+		l.at, l.passed = now, passed
 	}
 	kept := v.link.kept()
 	q.unacked, q.unsent = q.unacked+kept, q.unsent+kept
@@ -73,6 +80,7 @@ func (v *Viewer) skip(r *ring, now time.Time) {
 	late := time.Duration(s.clock()-rec.came) + v.line.delay
 	switch {
 	case c.seq < c.pictures:
+		v.line.left = s.clock()
 		if late > most*5/8 {
 			c.moved, c.fell = true, true // sound too is late
 		}
@@ -92,6 +100,7 @@ func (v *Viewer) skip(r *ring, now time.Time) {
 		c.keyFrom = r.key
 	}
 	c.pictures = never
+	v.line.left = s.clock()
 	v.figures.jumps.Add(1)
 	s.sent.jumps.Add(1)
 }

@@ -176,6 +176,35 @@ func TestLatenessOnSlowLines(t *testing.T) {
 	}
 }
 
+// Sound alone passes at once on a line that lets bursts through, and the kernel takes that for its rate. A
+// line on which pictures are left out is measured all the same, and known when they are sent again.
+func TestLinesThatLetBurstsThrough(t *testing.T) {
+	clip := clipTags(t)
+	for _, share := range []float64{0.2, 0.3, 0.5} {
+		t.Run(fmt.Sprintf("%.0f%%", share*100), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := &modelLine{rate: 112_000 * share, holds: 24 << 10}
+				var burst time.Time
+				m.seen = func() float64 {
+					if len(m.queue) == 0 {
+						burst = time.Now()
+					}
+					if time.Since(burst) < 400*time.Millisecond {
+						return 1e8
+					}
+					return m.rate
+				}
+				when, ended := m.play(t, clip, nil)
+				worst := slices.Max(when.late(m.list, ended))
+				t.Logf("%d tags, worst %v", len(m.list), worst)
+				if worst > m.v.limits.Lag*9/10 {
+					t.Errorf("a tag came after %v", worst)
+				}
+			})
+		})
+	}
+}
+
 // A machine that is busy makes the loop late, and viewers with it, for moments: a viewer whose
 // line takes at once what comes then misses nothing.
 func TestLateLoopIsNoSlowLine(t *testing.T) {

@@ -11,12 +11,14 @@ type line struct {
 }
 
 type measured struct {
-	quota int           // bytes that may be queued here and not be on their way
-	cost  float64       // seconds that it takes for a byte; 0: not known
-	at    time.Time     // when that was measured
-	delay time.Duration // how long what is queued takes
-	taken bool          // nothing is queued: the peer has taken all
-	jumps []time.Time   // when the viewer was moved on to a key frame, oldest first
+	quota  int           // bytes that may be queued here and not be on their way
+	cost   float64       // seconds that it takes for a byte; 0: not known
+	at     time.Time     // when that was measured
+	passed int64         // bytes that the peer had acknowledged by then
+	left   int64         // when pictures were left out, the latest, on the stream's clock
+	delay  time.Duration // how long what is queued takes
+	taken  bool          // nothing is queued: the peer has taken all
+	jumps  []time.Time   // when the viewer was moved on to a key frame, oldest first
 }
 
 func (l *line) measure() *measured {

@@ -48,14 +48,20 @@ func (v *Viewer) measure(socket *socketWriter) bool {
 	return unsent == 0 && sent >= youngBytes
 }
 
+// provenTime is for how long a line on which pictures were left out is measured when they are sent again.
+const provenTime = 5 * time.Second
+
 // judge finds out whether v's line is slow although its socket is not full: the
 // network may hold that many bytes.
 func (v *Viewer) judge(acked int64) {
-	age := v.figures.trail.age(acked, v.stream.clock())
+	clock := v.stream.clock()
+	age := v.figures.trail.age(acked, clock)
 	switch most := v.limits.Lag; {
 	case age > most/8:
 		v.slowDown()
-	case age < most/16 && v.state == stateSteady:
+	case !v.line.slow:
+	case age < most/16 && v.state == stateSteady && (v.line.left == 0 || clock-v.line.left > int64(provenTime)):
+		// Not while pictures are left out: any line carries sound alone.
 		v.line.slow = false
 	}
 }
