@@ -51,14 +51,15 @@ help:
 # The library's tests run twice, whole with all checks and -short, without the longest histories, with none,
 # those of the programs once, with the checks unless they are among WHOLE: these know no -short. Without paths in what is compiled, the test that installs a
 # release finds what it stands on compiled. Compilers, linkers and what reads the code collect their
-# garbage less often, which saves a sixth of their time; the tests themselves do not, some measure memory.
+# garbage less often, which saves a sixth of their time, and so do the tests under the race detector; those of
+# the plain pass do not, some measure memory.
 #
 # RERUNS is how often a test that failed is run again by itself: never, and once in CI, whose
 # machines stand still at times. A test that then passes is named in the summary with its
 # failure: it is to be mended. More than three failures, and data races, are not run again.
 RERUNS = 0
 GOTESTSUM = go run gotest.tools/gotestsum@v1.13.0 --format pkgname --format-icons text --hide-summary skipped --rerun-fails=$(RERUNS) --rerun-fails-max-failures 3 --rerun-fails-abort-on-data-race
-TEST = $(GOTESTSUM) --packages '$(1)' -- -count=1 -timeout 25m -ldflags=-w -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + $(2)) -exec 'env -u GOGC'
+TEST = $(GOTESTSUM) --packages '$(1)' -- -count=1 -timeout 25m -ldflags=-w -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + $(2))
 test: export GOFLAGS = -trimpath
 test: export GOGC = 400
 test:
@@ -66,7 +67,7 @@ test:
 	@scripts/lint.sh
 	@scripts/cross.sh
 	@GORACE=atexit_sleep_ms=0 $(call TEST,$(SLOW) $(PARTS),1) -race -tags invariants -vet=off
-	@$(call TEST,$(filter %/realtest %/relay,$(WHOLE)) $(WHOLE) $(ONCE) $(LIBRARY),4) -vet=off -short
+	@$(call TEST,$(filter %/realtest %/relay,$(WHOLE)) $(WHOLE) $(ONCE) $(LIBRARY),4) -exec 'env -u GOGC' -vet=off -short
 
 check:
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
