@@ -40,14 +40,7 @@ func TestSoundThatChangesCostsNoPictures(t *testing.T) {
 				{recVideo(0, recConfig), recAudio(0, recAAC), recVideo(0, recKey), recAudio(10, recSound), recVideo(40, recInter), recVideo(80, recInter+"not lost")},
 				append(second, recVideo(0, recKey+"2"), recAudio(10, c.frame)),
 			}
-			files := recInOrder(t, dir, "live/s")
-			if len(files) != len(want) {
-				t.Fatalf("files %q, want %d", files, len(want))
-			}
-			for i, name := range files {
-				_, tags := recReadFile(t, name)
-				recCompare(t, tags, want[i])
-			}
+			recCompareFiles(t, dir, "live/s", want)
 		})
 	}
 }

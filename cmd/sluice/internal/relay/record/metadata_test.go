@@ -24,12 +24,5 @@ func TestMetadataThatChangesIsOfTheNextFile(t *testing.T) {
 		{{flv.TagScript, 0, recMeta}, recVideo(0, recConfig+"A"), recVideo(0, recKey), recVideo(40, recInter), recVideo(80, recInter), recVideo(120, recInter)},
 		{{flv.TagScript, 0, other}, recVideo(0, recConfig+"B"), recVideo(0, recKey+"B")},
 	}
-	files := recInOrder(t, dir, "live/s")
-	if len(files) != len(want) {
-		t.Fatalf("files %q, want %d", files, len(want))
-	}
-	for i, name := range files {
-		_, tags := recReadFile(t, name)
-		recCompare(t, tags, want[i])
-	}
+	recCompareFiles(t, dir, "live/s", want)
 }

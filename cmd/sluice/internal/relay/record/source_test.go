@@ -131,6 +131,20 @@ func recReadFile(t *testing.T, name string) (flags byte, tags []recTag) {
 	return recRead(t, p)
 }
 
+// recCompareFiles compares the tags of a stream's files, the oldest first.
+func recCompareFiles(t *testing.T, dir, stream string, want [][]recTag) {
+	t.Helper()
+	files := recInOrder(t, dir, stream)
+	if len(files) != len(want) {
+		t.Fatalf("files %q, want %d", files, len(want))
+	}
+	for i, name := range files {
+		t.Log(name)
+		_, tags := recReadFile(t, name)
+		recCompare(t, tags, want[i])
+	}
+}
+
 // recCompare compares tags.
 func recCompare(t *testing.T, got, want []recTag) {
 	t.Helper()
