@@ -9,7 +9,8 @@ import (
 )
 
 // Queue wraps l, whose connections take a place among a before they are accepted, for which
-// they wait at most so long, and give it back by Arrived or Close: a server has a goroutine
+// they wait at most so long unless they have sent something, which it is then the server that
+// does not read, and give it back by Arrived or Close: a server has a goroutine
 // and buffers for each that it has accepted, ten times what one takes that waits here. Those
 // of trusted proxies need no place, since all their clients share the address, unless they
 // begin with a PROXY header.
@@ -91,8 +92,9 @@ func (l *queueListener) run() {
 
 // enter waits for a place, and passes the connection on.
 func (l *queueListener) enter(q *Queued, place *Arrival) {
-	ctx, cancel := context.WithTimeout(l.open, l.within)
+	ctx, cancel := context.WithCancel(l.open)
 	defer cancel()
+	defer Late(q.TCPConn, l.within, cancel)()
 	if err := place.Wait(ctx); err != nil {
 		q.TCPConn.Close()
 		return

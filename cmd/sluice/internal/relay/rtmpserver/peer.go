@@ -11,7 +11,6 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/intake"
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/rtmp"
 )
@@ -84,33 +83,25 @@ func (x *peer) close() {
 }
 
 // begin does the handshake and returns the first request.
-func (x *peer) begin(ctx context.Context, place *listen.Arrival, deadline time.Time) (*rtmp.Request, error) {
-	x.out.Until(deadline)
-	if err := x.conn.SetReadDeadline(deadline); err != nil {
-		return nil, err
-	}
+func (x *peer) begin(ctx context.Context, a session.Arrived) (*rtmp.Request, error) {
 	stop := x.endWith(ctx)
 	defer stop()
 	if err := x.c.ServerHandshake(); err != nil {
 		return nil, err
 	}
-	place.Progress()
-	return x.request(ctx, deadline)
+	a.Place.Progress()
+	return x.request(ctx, a.Came)
 }
 
-// request returns the peer's next request, or an error after deadline.
-func (x *peer) request(ctx context.Context, deadline time.Time) (*rtmp.Request, error) {
-	x.out.Until(deadline)
-	if err := x.conn.SetReadDeadline(deadline); err != nil {
-		return nil, err
-	}
+// request returns the peer's next request. came is called in any case.
+func (x *peer) request(ctx context.Context, came func()) (*rtmp.Request, error) {
 	stop := x.endWith(ctx)
 	defer stop()
 	req, err := x.c.ReadRequest()
+	came()
 	if err != nil {
 		return nil, err
 	}
-	x.out.Until(time.Time{})
 	return req, x.conn.SetReadDeadline(time.Time{})
 }
 

@@ -4,9 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
-	"time"
 
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/rtmp"
 )
@@ -20,23 +18,22 @@ func (s *Server) Serve(l net.Listener, setting string, secure *tls.Config) error
 		if a.Secure {
 			protocol = session.RTMPS
 		}
-		return s.talk(s.Ctx, a.Place, a.Conn, a.Address, protocol, a.Deadline)
+		return s.talk(s.Ctx, a, protocol)
 	})
 }
 
-// talk takes the first request of a connection, transferred, which must be complete by
-// deadline, and returns what serves it on a goroutine of its own: a handshake needs much
-// more stack than the rest, and a grown stack stays large. ctx is done when the server
-// shuts down. place is released at the request.
-func (s *Server) talk(ctx context.Context, place *listen.Arrival, conn net.Conn, address, protocol string, deadline time.Time) (next func(over func())) {
-	x := newPeer(s, conn, address, protocol)
+// talk takes the first request of a connection, transferred, and returns what serves it on a
+// goroutine of its own: a handshake needs much more stack than the rest, and a grown stack stays
+// large. ctx is done when the server shuts down. The place is released at the request.
+func (s *Server) talk(ctx context.Context, a session.Arrived, protocol string) (next func(over func())) {
+	x := newPeer(s, a.Conn, a.Address, protocol)
 	defer func() {
 		if next == nil {
 			x.close()
 		}
 	}()
-	req, err := x.begin(ctx, place, deadline)
-	place.Leave()
+	req, err := x.begin(ctx, a)
+	a.Place.Leave()
 	switch {
 	case err != nil:
 		x.noRequest(err)
@@ -51,7 +48,7 @@ func (s *Server) talk(ctx context.Context, place *listen.Arrival, conn net.Conn,
 // again on the same connection.
 func (x *peer) publications(ctx context.Context, over func(), first func() bool) {
 	for again := first(); again; {
-		req, err := x.request(ctx, time.Now().Add(x.server.Times.Header))
+		req, err := x.request(ctx, x.server.Late(x.conn))
 		if err != nil {
 			x.noRequest(err)
 			break

@@ -42,6 +42,7 @@ var (
 type peer struct {
 	server   *Server
 	place    *listen.Arrival
+	came     func() // called at the first request
 	conn     net.Conn
 	address  string     // of the peer: host:port, or listen.Unknown
 	udp      netip.Addr // where its media may go to and come from; not valid over TLS and for an unknown peer
@@ -133,7 +134,7 @@ type udpTrack struct {
 
 func newPeer(s *Server, a session.Arrived) *peer {
 	x := &peer{
-		server: s, place: a.Place, conn: a.Conn, address: a.Address, protocol: session.RTSP,
+		server: s, place: a.Place, came: a.Came, conn: a.Conn, address: a.Address, protocol: session.RTSP,
 		r:   &sluice.BufReader{Allocator: s.Alloc},
 		out: session.NewOutput(a.Conn, s.Times.Answer),
 		id:  random(), nonce: random(),

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/rtsp"
 )
@@ -19,18 +20,16 @@ func (s *Server) Serve(l net.Listener, setting string, secure *tls.Config) error
 	return s.Accept(l, setting, secure, &s.Arrivals, func(a session.Arrived) (next func(over func())) {
 		x := newPeer(s, a)
 		defer x.close()
-		err := x.talk(a.Deadline)
+		err := x.talk()
 		s.Log.Debug("RTSP connection ended", "protocol", x.protocol, "address", x.address, "reason", err)
 		return nil
 	})
 }
 
-// talk takes what the peer sends until the connection ends, and returns why. The first
-// request must be complete by deadline.
-func (x *peer) talk(deadline time.Time) error {
+// talk takes what the peer sends until the connection ends, and returns why.
+func (x *peer) talk() (err error) {
 	stop := context.AfterFunc(x.server.Ctx, x.interrupt)
 	defer stop()
-	err := x.conn.SetReadDeadline(deadline)
 	for err == nil {
 		err = x.next()
 	}
@@ -95,12 +94,15 @@ func (x *peer) late() error {
 	case x.play != nil && x.play.viewer != nil:
 		// The stream's end ends the viewer.
 		<-x.play.viewer.Done()
+	case x.requests > 0 && !x.server.Closing() && listen.Unread(listen.Bare(x.conn)) > 0:
+		return x.conn.SetReadDeadline(time.Now().Add(x.server.Times.Idle)) // it is this server that is late
 	}
 	return session.ErrIdle
 }
 
 // request answers a request, borrowed.
 func (x *peer) request(req *rtsp.Request) error {
+	x.came()
 	x.heard = time.Now()
 	if x.requests++; x.requests > maxRequests && !x.running() {
 		return errRequests

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"net"
@@ -14,11 +13,11 @@ import (
 
 // An Arrived connection has come to where its protocol begins.
 type Arrived struct {
-	Conn     net.Conn        // borrowed until the function that serves it returns
-	Address  string          // of the peer, true behind a proxy: host:port, or listen.Unknown
-	Secure   bool            // over TLS
-	Place    *listen.Arrival // held until Leave: at the first request, at the latest when it has been served
-	Deadline time.Time       // by which the first request has to be complete
+	Conn    net.Conn        // borrowed until the function that serves it returns
+	Address string          // of the peer, true behind a proxy: host:port, or listen.Unknown
+	Secure  bool            // over TLS
+	Place   *listen.Arrival // held until Leave: at the first request, at the latest when it has been served
+	Came    func()          // called when the first request is complete: reads and writes fail if that takes too long
 }
 
 // Reporting is l, of whose errors, such as that there is no free descriptor, the log has a line
@@ -108,13 +107,11 @@ func (h *Host) arrive(conn net.Conn, place *listen.Arrival, setting string, secu
 		return nil
 	}
 	defer a.Place.Leave()
-	a.Deadline = time.Now().Add(h.Times.Header)
+	a.Came = h.Late(conn)
+	defer a.Came()
 	if secure != nil {
 		encrypted := tls.Server(live.NewWire(conn), secure)
-		ctx, cancel := context.WithDeadline(h.Ctx, a.Deadline)
-		err = encrypted.HandshakeContext(ctx)
-		cancel()
-		if err != nil {
+		if err = encrypted.HandshakeContext(h.Ctx); err != nil {
 			h.Log.Debug("TLS handshake failed", "listener", setting, "address", a.Address, "error", err)
 			return nil
 		}
@@ -122,4 +119,10 @@ func (h *Host) arrive(conn net.Conn, place *listen.Arrival, setting string, secu
 		a.Conn = encrypted
 	}
 	return serve(a)
+}
+
+// Late makes reads and writes of conn fail when its peer has taken too long to make a request, unless
+// came, which is called when it is complete, was called before.
+func (h *Host) Late(conn net.Conn) (came func()) {
+	return listen.Late(conn, h.Times.Header, func() { conn.SetDeadline(time.Unix(1, 0)) })
 }

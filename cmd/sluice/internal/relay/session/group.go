@@ -135,20 +135,9 @@ func (s *Group) Unread(least int64) (bytes int64) {
 	conns := slices.Collect(maps.Keys(s.conns))
 	s.mu.Unlock()
 	for _, conn := range conns {
-		bytes += int64(listen.Unread(bare(conn)))
+		bytes += int64(listen.Unread(listen.Bare(conn)))
 	}
 	return bytes
-}
-
-// bare returns the connection below TLS and wrappers.
-func bare(conn net.Conn) net.Conn {
-	for {
-		c, ok := conn.(interface{ NetConn() net.Conn })
-		if !ok {
-			return conn
-		}
-		conn = c.NetConn()
-	}
 }
 
 // CloseAll closes the remaining connections, and later ones as they come.

@@ -13,10 +13,9 @@ import (
 type Output struct {
 	within time.Duration // how long a write may take
 
-	mu       sync.Mutex
-	conn     net.Conn
-	deadline time.Time // overrides within when it is set
-	viewer   *live.Viewer
+	mu     sync.Mutex
+	conn   net.Conn
+	viewer *live.Viewer
 }
 
 // NewOutput returns an output to conn, of which each write may take so long.
@@ -34,21 +33,10 @@ func (o *Output) Write(p []byte) (int, error) {
 		}
 		return len(p), nil
 	}
-	deadline := o.deadline
-	if deadline.IsZero() {
-		deadline = time.Now().Add(o.within)
-	}
-	if err := o.conn.SetWriteDeadline(deadline); err != nil {
+	if err := o.conn.SetWriteDeadline(time.Now().Add(o.within)); err != nil {
 		return 0, err
 	}
 	return o.conn.Write(p)
-}
-
-// Until sets one deadline for all later writes; the zero time removes it.
-func (o *Output) Until(deadline time.Time) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.deadline = deadline
 }
 
 // Over makes conn the connection.

@@ -8,11 +8,13 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 )
 
 // rawOf returns the socket below a connection's TLS and wrappers.
 func rawOf(conn net.Conn) (raw syscall.RawConn, ok bool) {
-	c, ok := bare(conn).(syscall.Conn)
+	c, ok := listen.Bare(conn).(syscall.Conn)
 	if !ok {
 		return nil, false
 	}

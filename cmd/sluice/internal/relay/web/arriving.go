@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
-	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/live"
@@ -47,30 +46,17 @@ func (f *firstHeaders) state(conn net.Conn, state http.ConnState) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if state == http.StateNew {
-		if f.timers == nil {
-			f.timers = map[net.Conn]*time.Timer{}
+		if f.came == nil {
+			f.came = map[net.Conn]func(){}
 		}
-		f.timers[conn] = time.AfterFunc(f.within, func() { f.late(conn) })
+		known := below(conn) // the Close of TLS would wait for the handshake
+		// net/http has limits of its own, from when it reads.
+		f.came[conn] = listen.Late(known, f.within, func() { known.Close() })
 		return
 	}
 	// StateActive: the first request header was read.
-	if t := f.timers[conn]; t != nil {
-		t.Stop()
-		delete(f.timers, conn)
-	}
-}
-
-// late closes a connection, unless it is this server that has not read what has come: net/http has
-// limits of its own, from when it reads.
-func (f *firstHeaders) late(conn net.Conn) {
-	conn, known := below(conn), conn // the Close of TLS would wait for the handshake
-	if listen.Unread(conn) == 0 {
-		conn.Close()
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if t := f.timers[known]; t != nil {
-		t.Reset(f.within)
+	if came := f.came[conn]; came != nil {
+		came()
+		delete(f.came, conn)
 	}
 }

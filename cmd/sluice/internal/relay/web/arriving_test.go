@@ -20,8 +20,8 @@ func TestFirstHeaders(t *testing.T) {
 		}
 		f.state(conn, next)
 		f.mu.Lock()
-		if len(f.timers) != 0 {
-			t.Errorf("%d timers are left after %v", len(f.timers), next)
+		if len(f.came) != 0 {
+			t.Errorf("%d timers are left after %v", len(f.came), next)
 		}
 		f.mu.Unlock()
 		conn.Close()

@@ -162,6 +162,6 @@ type connections struct {
 type firstHeaders struct {
 	within time.Duration
 
-	mu     sync.Mutex
-	timers map[net.Conn]*time.Timer
+	mu   sync.Mutex
+	came map[net.Conn]func() // what says of a connection that its header is there
 }

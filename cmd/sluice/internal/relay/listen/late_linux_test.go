@@ -1,0 +1,61 @@
+package listen
+
+import (
+	"io"
+	"net"
+	"os"
+	"testing"
+	"time"
+)
+
+// Who has sent something is not late while it lies unread, nor is a connection that waits for a place
+// closed for the time that others hold them all.
+func TestAQueueKeepsWhomItHasNotRead(t *testing.T) {
+	const within = 10 * time.Millisecond
+	var a Arrivals
+	a.Limit(1, 1)
+	below, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := Queue(below, &a, &Proxies{}, within)
+	defer l.Close()
+	dial := func() net.Conn {
+		conn, err := net.Dial("tcp", below.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		return conn
+	}
+	dial()
+	first, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	asks := dial()
+	if _, err := io.WriteString(asks, "GET"); err != nil {
+		t.Fatal(err)
+	}
+	asks.SetReadDeadline(time.Now().Add(20 * within))
+	if _, err := asks.Read(make([]byte, 1)); !os.IsTimeout(err) {
+		t.Errorf("one that has asked: %v", err)
+	}
+	silent := dial()
+	silent.SetReadDeadline(time.Now().Add(time.Minute))
+	if _, err := silent.Read(make([]byte, 1)); err == nil || os.IsTimeout(err) {
+		t.Errorf("one that says nothing: %v", err)
+	}
+	first.Close()
+	next, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(io.LimitReader(next, 3)); err != nil || string(text) != "GET" {
+		t.Errorf("%q, %v", text, err)
+	}
+	next.Close()
+	if s := a.Stats(); s.On != 0 || s.Waiting != 0 {
+		t.Errorf("%+v", s)
+	}
+}
