@@ -182,12 +182,13 @@ func (d *Driver) attachEnd(c *conn, t *task, r *op.Request) bool {
 	if r.Deadline.IsZero() {
 		return true
 	}
-	if time.Until(r.Deadline) <= 0 {
+	left := time.Until(r.Deadline)
+	if left <= 0 {
 		d.complete(c, t, op.ErrDeadline)
 		return false
 	}
 	d.mu.Lock()
-	d.timers.push(c, t, int64(r.Deadline.Sub(d.start)))
+	d.timers.push(c, t, in(time.Since(d.start), left))
 	d.poller.ArmAsleep(d.timers.next())
 	d.mu.Unlock()
 	return true

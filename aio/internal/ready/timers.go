@@ -2,7 +2,11 @@
 
 package ready
 
-import "container/heap"
+import (
+	"container/heap"
+	"math"
+	"time"
+)
 
 // timers is a heap of the operations that have a deadline, the soonest first.
 type timers []expiry
@@ -13,6 +17,14 @@ type expiry struct {
 	c    *conn
 	t    *task
 	seq  uint32
+}
+
+// in returns the time that comes so much after now, both in nanoseconds since start. A deadline
+// is kept by what is left until it at its submission, as package net keeps it, and not by its
+// distance from start: one that has lost its monotonic clock, as time.Time.UTC does it, would be
+// off by all that the wall clock was set since then.
+func in(now, left time.Duration) int64 {
+	return int64(now + min(left, math.MaxInt64-now))
 }
 
 func (t timers) Len() int           { return len(t) }
