@@ -127,6 +127,12 @@ func (x *explorer) apply(in ssa.CallInstruction, c *ssa.CallCommon, s *state) bo
 		case ends && r == isIt && s.status == Released && x.pooled() && x.around(v, s):
 			// It is in its pool, and what has led to it goes into another.
 		case ends && r == isIt && !vague:
+			if keeps && x.borrowed() {
+				x.keeps(in, kept)
+				if x.src.Kind != View {
+					return false
+				}
+			}
 			if !x.consume(in, v, kindOf(effects, c, v), s) {
 				return false
 			}
@@ -140,6 +146,9 @@ func (x *explorer) apply(in ssa.CallInstruction, c *ssa.CallCommon, s *state) bo
 			// What one operand stands for, the call has not ended before it uses another.
 			if !vague && !consumed && !(r == isIt && x.around(v, s)) {
 				x.touch(in, v, s)
+			}
+			if keeps && ends && r == viewOf && !x.borrowed() {
+				x.lendsTo(in, s)
 			}
 			if keeps && x.borrowed() {
 				x.keeps(in, kept)

@@ -15,9 +15,11 @@ func (x *explorer) sends(in ssa.Instruction, ch, v ssa.Value, s *state) bool {
 		return true
 	}
 	given := x.transferring(ch)
+	if x.src.Kind == View {
+		x.kept = position(in)
+	}
 	switch {
 	case x.src.Kind == View && !given:
-		x.kept = position(in)
 		return false
 	case x.borrowed() && x.src.Kind != View:
 		x.outlives(in)

@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"slices"
+
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/sluice-go/sluice/vet/internal/effect"
@@ -61,6 +63,9 @@ func Where(in ssa.Instruction) string {
 		}
 		return "memory that is there afterwards"
 	case ssa.CallInstruction:
+		if !slices.ContainsFunc(operands(in.Common()), isClosure) {
+			return text(in) + ", which keeps them"
+		}
 		return text(in) + ", which runs later"
 	}
 	return "something"

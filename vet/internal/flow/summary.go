@@ -54,6 +54,9 @@ func (s *summary) add(x *explorer) {
 		if x.kept.IsValid() && x.src.Kind == View {
 			s.put(effect.Effect{Kind: effect.Kept, Operand: x.src.Operand, Result: effect.None, Where: " (" + s.place(x) + ")"})
 		}
+		if taken, left, kind := x.outcome(); x.src.Kind == View && taken > 0 && left == 0 && !x.escaped && !x.gaveUp {
+			s.put(effect.Effect{Kind: kind, Operand: x.src.Operand, Result: effect.None})
+		}
 	case Param:
 		s.param(x)
 	case Found:
