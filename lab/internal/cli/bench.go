@@ -26,7 +26,7 @@ func (a App) bench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "bench [scenario...]",
 		Short:   "Compare ways to read, pool and pass on bytes, on this machine",
-		Long:    benchText,
+		Long:    helpText("bench"),
 		Example: "  lab bench --quick framing tcp/128",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = cmd.Flags().Changed

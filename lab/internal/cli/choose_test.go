@@ -55,9 +55,10 @@ func TestChoosingScenarios(t *testing.T) {
 }
 
 func TestHelpNamesWhatHasToBeNamed(t *testing.T) {
+	text := helpText("bench")
 	for _, s := range scenarios.All() {
 		group, _, _ := strings.Cut(s.Name, "/")
-		if s.Named && !strings.Contains(benchText, group+",") && !strings.Contains(benchText, s.Name) {
+		if s.Named && !strings.Contains(text, group+",") && !strings.Contains(text, s.Name) {
 			t.Errorf("%s is run only by name, and lab bench --help does not say so", s.Name)
 		}
 	}

@@ -36,7 +36,7 @@ func (a App) diagnose() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "diagnose -- command [argument...] | --pid N | file...",
 		Short:   "Say what a program's time is lost to, and what to try",
-		Long:    diagnoseText,
+		Long:    helpText("diagnose"),
 		Example: "  lab diagnose --pid $(pgrep -x server) --json server.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given, f.dash = cmd.Flags().Changed, cmd.ArgsLenAtDash()

@@ -25,7 +25,7 @@ func (c loadCommand) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "load target[,target...]",
 		Short:   "Put load on a server and say what came of it",
-		Long:    loadText,
+		Long:    helpText("load"),
 		Example: "  lab load --conns 64 --rate 20000 --duration 30s http://127.0.0.1:8080/",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.changed = cmd.Flags().Changed

@@ -32,7 +32,7 @@ func (a App) matrix() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "matrix grid",
 		Short:   "Measure a grid: sizes by connections, rates by latency or size",
-		Long:    matrixText,
+		Long:    helpText("matrix"),
 		Example: "  lab matrix size-conns --quick --layers std",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = cmd.Flags().Changed

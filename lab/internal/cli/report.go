@@ -20,7 +20,7 @@ func (a App) report() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "report result...",
 		Short:   "Make a page of results, or compare one with a baseline",
-		Long:    reportText,
+		Long:    helpText("report"),
 		Example: "  lab report load.json matrix.json -o report.html",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = cmd.Flags().Changed

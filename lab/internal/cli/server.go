@@ -90,7 +90,7 @@ func (a App) echo() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "echo address",
 		Short:   "Send back what comes: a target for load tests",
-		Long:    echoText,
+		Long:    helpText("echo"),
 		Example: "  lab echo --engine std 127.0.0.1:7000",
 		RunE: func(_ *cobra.Command, args []string) error {
 			network, addr, err := f.check(args)

@@ -28,7 +28,7 @@ func (a App) sink() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "sink address",
 		Short:   "Keep what comes, as durably as asked: a target for load tests",
-		Long:    sinkText,
+		Long:    helpText("sink"),
 		Example: "  lab sink --durability sync --dir records --stats 1s 127.0.0.1:7001",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -18,7 +18,7 @@ func (a App) sinkVerify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "verify directory...",
 		Short:   "Check logs, and that they have what was acknowledged",
-		Long:    sinkVerifyText,
+		Long:    helpText("sink-verify"),
 		Example: "  lab sink verify --acked acks records",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
