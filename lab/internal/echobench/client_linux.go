@@ -123,9 +123,6 @@ func (c *Client) Connect(n int) (Result, error) {
 // sending of a message to its answer.
 func (c *Client) Closed(ops int) (Result, error) {
 	across := len(c.peers)
-	if across == 0 {
-		return Result{}, errors.New("echo: a client without connections")
-	}
 	latencies := make([]time.Duration, 0, ops)
 	sent := make([]time.Duration, across) // on each connection, since began
 	began := time.Now()
@@ -153,6 +150,9 @@ func (c *Client) Closed(ops int) (Result, error) {
 }
 
 func (c *Client) measured(w work, do func(*work) error) (Result, error) {
+	if w.across == 0 {
+		return Result{}, errors.New("echo: a client without connections")
+	}
 	w.left = w.total
 	c.work = w
 	began := time.Now()
@@ -175,7 +175,7 @@ func (c *Client) finish() error {
 }
 
 func (c *Client) step() error {
-	n, err := c.poll(0)
+	n, err := rawio.Poll(c.ep, c.events)
 	if n == 0 && err == nil {
 		if n, err = c.wait(); n == 0 && err == nil {
 			err = fmt.Errorf("echo: no answer for %v, %d messages of %d are not back", c.timeout, c.work.left, c.work.total)
@@ -192,22 +192,13 @@ func (c *Client) step() error {
 func (c *Client) wait() (n int, err error) {
 	began := time.Now()
 	for n == 0 && err == nil && time.Since(began) < c.spin {
-		n, err = c.poll(0)
+		n, err = rawio.Poll(c.ep, c.events)
 	}
 	for n == 0 && err == nil && time.Since(began) < c.timeout {
-		n, err = c.poll(c.timeout - time.Since(began))
+		n, err = rawio.Wait(c.ep, c.events, c.timeout-time.Since(began))
 	}
 	c.work.waited += time.Since(began)
 	return n, err
-}
-
-// poll asks for events; one that is interrupted finds none.
-func (c *Client) poll(longest time.Duration) (int, error) {
-	n, err := unix.EpollWait(c.ep, c.events, int((longest+time.Millisecond-1)/time.Millisecond))
-	if err == unix.EINTR {
-		return 0, nil
-	}
-	return max(n, 0), os.NewSyscallError("epoll_wait", err)
 }
 
 func (c *Client) handle(n int) error {
@@ -327,9 +318,6 @@ func (c *Client) Close() {
 // answer seen when it is there.
 func (c *Client) Paced(ops int, interval time.Duration) (Result, error) {
 	across := len(c.peers)
-	if across == 0 {
-		return Result{}, errors.New("echo: a client without connections")
-	}
 	if interval <= 0 {
 		return Result{}, fmt.Errorf("echo: a message every %v", interval)
 	}
@@ -358,7 +346,7 @@ func (c *Client) Paced(ops int, interval time.Duration) (Result, error) {
 				lateness = append(lateness, now-due(next))
 				next++
 			}
-			n, err := c.poll(0)
+			n, err := rawio.Poll(c.ep, c.events)
 			if err == nil {
 				err = c.handle(n)
 			}

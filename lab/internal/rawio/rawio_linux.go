@@ -53,12 +53,16 @@ func Watch(ep, fd, tag int) error {
 
 // Poll asks an epoll for events without waiting. One that is interrupted finds
 // none.
-func Poll(ep int, events []unix.EpollEvent) (int, unix.Errno) {
+func Poll(ep int, events []unix.EpollEvent) (int, error) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(ep), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
-	if errno == unix.EINTR {
-		return 0, 0
+	return found(n, errno, "epoll_pwait")
+}
+
+func found(n uintptr, errno unix.Errno, call string) (int, error) {
+	if errno != 0 && errno != unix.EINTR {
+		return 0, os.NewSyscallError(call, errno)
 	}
-	return int(n), errno
+	return max(0, int(n)), nil
 }
 
 // Wait waits for events for at most so long, exact to the machine's timers
@@ -72,10 +76,7 @@ func Wait(ep int, events []unix.EpollEvent, longest time.Duration) (int, error) 
 	if errno == unix.ENOSYS {
 		n, _, errno = unix.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(ep), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(max(1, longest.Milliseconds())), 0, 0)
 	}
-	if errno != 0 && errno != unix.EINTR {
-		return 0, os.NewSyscallError("epoll_pwait2", errno)
-	}
-	return max(0, int(n)), nil
+	return found(n, errno, "epoll_pwait2")
 }
 
 // Descriptor is that of a connection, which keeps it.

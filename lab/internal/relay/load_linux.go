@@ -189,11 +189,11 @@ func (l *load) step(longest time.Duration) error {
 	if err != nil {
 		return err
 	}
-	n, errno := rawio.Poll(l.ep, l.events)
-	if errno != 0 {
-		return os.NewSyscallError("epoll_wait", errno)
+	n, err := rawio.Poll(l.ep, l.events)
+	if err != nil {
+		return err
 	}
-	if n <= 0 {
+	if n == 0 {
 		sleep := min(longest, next, moderation)
 		if len(l.shows) > 1 { // the next frame is always near: a few are sent together
 			sleep = moderation / 4
