@@ -358,16 +358,9 @@ func (c *client) status() error {
 }
 
 func (c *client) header() error {
-	for {
-		line, err := c.in.ReadSlice('\n')
-		if err != nil {
-			return err
-		}
-		switch text := strings.ToLower(strings.TrimSpace(string(line))); {
-		case text == "":
-			return nil
-		case strings.Contains(text, "chunked"):
-			return fmt.Errorf("%w: the body is chunked", ErrStream)
-		}
+	fields, err := c.in.ReadMIMEHeader()
+	if err == nil && strings.EqualFold(fields.Get("Transfer-Encoding"), "chunked") {
+		err = fmt.Errorf("%w: the body is chunked", ErrStream)
 	}
+	return err
 }

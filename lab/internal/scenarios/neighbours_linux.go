@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -148,11 +149,8 @@ func newBufPair(env lab.Env) (lab.Runner, error) {
 		r.Recycle()
 	}
 	for i := range frames {
-		err := r.Skip(frameHead)
-		if err == nil {
-			frames[i], err = r.ReadBuf(neighbourSize)
-		}
-		if err != nil {
+		var err error
+		if frames[i], err = r.ReadFrame(frameHead, binary.BigEndian, neighbourSize); err != nil {
 			end()
 			return nil, fmt.Errorf("scenarios: reading a neighbour: %w", err)
 		}
