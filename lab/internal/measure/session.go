@@ -100,9 +100,10 @@ func Run(ctx context.Context, scenarios []lab.Scenario, options Options) ([]Outc
 // rounds as there are variants each stands once in each place; then a new
 // arrangement is drawn, so that the neighbours change too.
 type order struct {
-	rng    *rand.Rand
-	base   []int
-	rounds int
+	rng      *rand.Rand
+	variants int
+	base     []int
+	rounds   int
 }
 
 // newOrder makes the same sequence for the same seed, scenario and number of
@@ -110,22 +111,18 @@ type order struct {
 func newOrder(seed uint64, scenario string, variants int) *order {
 	h := fnv.New64a()
 	h.Write([]byte(scenario))
-	o := &order{rng: rand.New(rand.NewPCG(seed, h.Sum64())), base: make([]int, variants)}
-	for i := range o.base {
-		o.base[i] = i
-	}
-	return o
+	return &order{rng: rand.New(rand.NewPCG(seed, h.Sum64())), variants: variants}
 }
 
 // next returns the indexes of the variants in the order of the next round.
 // The slice is the caller's.
 func (o *order) next() []int {
-	n := len(o.base)
+	n := o.variants
 	if n == 0 {
 		return nil
 	}
 	if o.rounds%n == 0 {
-		o.rng.Shuffle(n, func(i, j int) { o.base[i], o.base[j] = o.base[j], o.base[i] })
+		o.base = o.rng.Perm(n)
 	}
 	round := make([]int, n)
 	for i := range round {
