@@ -219,22 +219,21 @@ func (f *fsm) Snapshot() (raft.FSMSnapshot, error) { return nil, errNoSnapshots 
 
 func (f *fsm) Restore(r io.ReadCloser) error { return errors.Join(errNoSnapshots, r.Close()) }
 
-// What a node's log has for an entry of raft, all big-endian:
-//
-//	 0  1  form, 2
-//	 1  1  type of the entry: raft.LogType
-//	 2  8  index
-//	10  8  term
-//	18  8  number of the last client record before it
-//	26  8  index of the last entry that was known to be committed when it was stored
-//	34  4  length of the extensions
-//	38  .  extensions, then data
-//
-// The data of a command is a 4-byte number of records, their lengths in 4 bytes each,
-// and their bytes.
+// An entryHead is what a node's log has of an entry of raft before its extensions and its
+// data, all big-endian. The data of a command is a 4-byte number of records, their lengths
+// in 4 bytes each, and their bytes.
+type entryHead struct {
+	Form        uint8 // entryForm
+	Type        raft.LogType
+	Index, Term uint64
+	Before      uint64 // number of the last client record before it
+	Committed   uint64 // index of the last entry that was known to be committed when it was stored
+	Extensions  uint32 // their length
+}
+
 const (
 	entryForm   = 2
-	entryHeader = 38
+	entryHeader = 38 // bytes of an entryHead
 	countLength = 4
 	sizeLength  = 4
 )
@@ -249,31 +248,25 @@ type entry struct {
 }
 
 func (e *entry) append(b []byte) []byte {
-	b = append(b, entryForm, byte(e.Type))
-	b = binary.BigEndian.AppendUint64(b, e.Index)
-	b = binary.BigEndian.AppendUint64(b, e.Term)
-	b = binary.BigEndian.AppendUint64(b, e.before)
-	b = binary.BigEndian.AppendUint64(b, e.committed)
-	b = binary.BigEndian.AppendUint32(b, uint32(len(e.Extensions)))
+	b, err := binary.Append(b, binary.BigEndian, entryHead{entryForm, e.Type, e.Index, e.Term, e.before, e.committed, uint32(len(e.Extensions))})
+	if err != nil {
+		panic("consensus: " + err.Error()) // its length is not fixed
+	}
 	return append(append(b, e.Extensions...), e.Data...)
 }
 
 // parse reads an entry, whose extensions and data are parts of b.
 func (e *entry) parse(index uint64, b []byte) error {
-	if len(b) < entryHeader || b[0] != entryForm {
+	var h entryHead
+	if _, err := binary.Decode(b, binary.BigEndian, &h); err != nil || h.Form != entryForm {
 		return fmt.Errorf("%w: record %d begins with % x", errEntry, index, b[:min(len(b), 8)])
 	}
-	e.Type = raft.LogType(b[1])
-	e.Index = binary.BigEndian.Uint64(b[2:])
-	e.Term = binary.BigEndian.Uint64(b[10:])
-	e.before = binary.BigEndian.Uint64(b[18:])
-	e.committed = binary.BigEndian.Uint64(b[26:])
-	extensions := uint64(binary.BigEndian.Uint32(b[34:]))
-	if e.Index != index || e.committed >= index || extensions > uint64(len(b)-entryHeader) {
-		return fmt.Errorf("%w: record %d says that it is entry %d with %d bytes of extensions", errEntry, index, e.Index, extensions)
+	rest := b[entryHeader:]
+	if h.Index != index || h.Committed >= index || uint64(h.Extensions) > uint64(len(rest)) {
+		return fmt.Errorf("%w: record %d says that it is entry %d with %d bytes of extensions", errEntry, index, h.Index, h.Extensions)
 	}
-	e.Extensions = b[entryHeader : entryHeader+extensions]
-	e.Data = b[entryHeader+extensions:]
+	e.Type, e.Index, e.Term, e.before, e.committed = h.Type, h.Index, h.Term, h.Before, h.Committed
+	e.Extensions, e.Data = rest[:h.Extensions], rest[h.Extensions:]
 	return nil
 }
 
