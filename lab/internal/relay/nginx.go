@@ -1,6 +1,7 @@
 package relay
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"net"
@@ -20,24 +21,11 @@ type Nginx struct {
 
 var nginxModules = []string{"/usr/lib/nginx/modules/ngx_rtmp_module.so", "/usr/lib64/nginx/modules/ngx_rtmp_module.so", "/usr/share/nginx/modules/ngx_rtmp_module.so"}
 
-const nginxText = `load_module %s;
-daemon off;
-master_process off;
-worker_processes 1;
-worker_rlimit_nofile 16384;
-pid %s;
-error_log %s warn;
-events { worker_connections 8192; use epoll; }
-rtmp {
-	access_log off;
-	server {
-		listen %s;
-		chunk_size 60000;
-		max_message 8M;
-%s		application live { live on; wait_key off; wait_video off; interleave off; }
-	}
-}
-`
+// nginxText is a configuration with places for the module, the files of the process and of its log,
+// the address, and what Nginx sets.
+//
+//go:embed nginx.conf
+var nginxText string
 
 // nginxHere finds the program and its module. Where one of them is not installed
 // the error wraps errors.ErrUnsupported.
