@@ -48,10 +48,11 @@ type track struct {
 	last   time.Duration // time of the latest unit, which came
 	lastAt time.Time
 
-	// The sender's clock says reportWall at reportTicks.
+	// The sender's clock says reportWall at reportTicks, in a report that came then.
 	reported    bool
 	reportWall  time.Duration
 	reportTicks int64
+	reportCame  time.Time
 }
 
 // An opening holds the first packets of two tracks until there is a report on each, which
@@ -78,6 +79,13 @@ const lead = 500 * time.Millisecond
 // distrust is by how much the clocks of a sender's tracks may differ from the order of
 // arrival. Cameras exist whose clocks are years apart.
 const distrust = 5 * time.Second
+
+// heldBack is the same where reports come as one clock says that they were sent. A sender may hold one
+// track back, for the order of all: ffmpeg does for 10 s, until sound or pictures that begin late come.
+const heldBack = 12 * time.Second
+
+// oneClock is by how much the arrival of reports may differ from what one clock says.
+const oneClock = time.Second
 
 // NewIntake makes an Intake of units of at most limit bytes. publish takes frames, whose
 // payloads are transferred; its error ends the Intake. An error matches ErrCodec: no
@@ -179,7 +187,7 @@ func (x *Intake) Control(track int, p []byte, now time.Time) {
 	if !ok {
 		return
 	}
-	t.reported = true
+	t.reported, t.reportCame = true, now
 	t.reportWall = time.Duration(wall>>32)*time.Second + time.Duration((wall&0xffffffff)*1e9>>32)
 	t.reportTicks = int64(at)
 	if t.known {
@@ -372,13 +380,7 @@ func (t *track) place(timestamp uint32) time.Duration {
 		if x.first == nil {
 			x.first = t
 		} else {
-			o := x.first
-			t.from = lead + t.came.Sub(o.came)
-			if mine, ok := t.wall(); ok {
-				if its, ok := o.wall(); ok && (lead+mine-its-t.from).Abs() < distrust {
-					t.from = lead + mine - its
-				}
-			}
+			t.from = t.beside(x.first)
 		}
 	} else {
 		step := int64(int32(timestamp - uint32(t.latest)))
@@ -389,6 +391,29 @@ func (t *track) place(timestamp uint32) time.Duration {
 	}
 	t.last, t.lastAt = t.time(t.latest), t.now
 	return t.last
+}
+
+// beside returns where the track's first unit is beside the first one of another track.
+func (t *track) beside(o *track) time.Duration {
+	arrived := lead + t.came.Sub(o.came)
+	mine, ok := t.wall()
+	its, both := o.wall()
+	if !ok || !both {
+		return arrived
+	}
+	sent := lead + mine - its
+	apart := (sent - arrived).Abs()
+	clocks := (t.reportWall - o.reportWall - t.reportCame.Sub(o.reportCame)).Abs()
+	if apart < distrust || apart < heldBack && clocks < oneClock && sent >= 0 && !t.early() && !o.early() {
+		return sent
+	}
+	return arrived
+}
+
+// early reports whether the first unit came before the time that its report gives it: what was held back comes behind it.
+func (t *track) early() bool {
+	wall, _ := t.wall()
+	return wall-t.reportWall-t.came.Sub(t.reportCame) > oneClock
 }
 
 // setBack is by how much timestamps go back when the sender's clock was set back, or
