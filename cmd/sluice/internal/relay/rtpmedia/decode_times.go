@@ -12,8 +12,8 @@ import (
 
 // decodeTimes finds out when pictures are decoded. RTP says when they are shown only,
 // and the order of the pictures says the rest: the library reads it in them, but not of
-// interlaced H.264, nor before an IDR picture, which streams that refresh pictures bit by
-// bit may never have. Then the times do.
+// interlaced H.264 and of HEVC with temporal sublayers, nor before an IDR picture, which streams
+// that refresh pictures bit by bit may never have. Then the times do.
 type decodeTimes struct {
 	codec  flv.FourCC
 	layout layout
@@ -68,7 +68,7 @@ func (d *decodeTimes) extract(c *au.Config, key bool, units [][]byte, shown int6
 		}
 		return byTimes
 	}
-	if d.layout.interlaced {
+	if d.layout.byTimes {
 		return byTimes
 	}
 	return at

@@ -123,3 +123,38 @@ func TestDecodeTimesThatPicturesDoNotSay(t *testing.T) {
 		}
 	}
 }
+
+// So are those of HEVC with temporal sublayers, whose types and depths the library does not know: here x265's, a key frame
+// and then P B b b.
+func TestDecodeTimesOfTemporalSublayers(t *testing.T) {
+	config := &au.Config{Codec: flv.CodecHEVC}
+	for _, set := range []string{
+		"40010c02ffff01600000030090000003000003003c00009594aca048",
+		"42010201600000030090000003000003003c0000a00a080f1659594acb24995e02d0100000030010000003019080",
+		"4401c172b46240",
+	} {
+		b, _ := hex.DecodeString(set)
+		config.Sets = append(config.Sets, b)
+	}
+	d := decodeTimes{codec: flv.CodecHEVC}
+	latest := int64(-1)
+	for i, p := range []struct {
+		shown int64
+		unit  string // its beginning
+	}{
+		{0, "2801af1d20bd26b71f5c6276bf03"}, {4, "0201d02149e10c20e905ca41b8df"}, {2, "0201e04495782048413952bfbefa"}, {1, "0402e024fd7e890292097e826190"},
+		{3, "0402e066b5fd42050411dc0fc7db"}, {8, "0201d04092557dc4300838415df1"}, {6, "0201e0c225555f70812904ea07f9"}, {5, "0402e0a6f5d7d2240a08228433ce"},
+		{7, "0402e0e22d57f708141043f82f4c"}, {12, "0201d060b25557dc43008384155f"}, {10, "0201e142255257dc2048412fb2a6"}, {9, "0402e126f5d7d2240a4825440c82"},
+	} {
+		const step = 3600
+		unit, _ := hex.DecodeString(p.unit)
+		shown := p.shown * step
+		// By two pictures the stream reorders: each is decoded when the one is shown that is two before it.
+		want := int64(max(i-2, 0)) * step
+		if at := d.at(config, i == 0, [][]byte{unit}, shown); at != want {
+			t.Errorf("picture %d is decoded at %d, the one before at %d, and shown at %d: want %d", i, at, latest, shown, want)
+		} else {
+			latest = at
+		}
+	}
+}

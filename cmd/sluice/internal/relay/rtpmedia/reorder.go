@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h265"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/flv"
@@ -37,20 +38,36 @@ func (r *reorder) at(shown int64) int64 {
 
 // A layout is what decodeTimes has to know of a configuration.
 type layout struct {
-	config     *au.Config
-	interlaced bool
+	config *au.Config
+	// byTimes: the library does not read the order in the pictures, which are interlaced, or have temporal sublayers.
+	byTimes bool
 }
 
-// of looks at a configuration of H.264, and says by how much the stream reorders if it does.
+// of looks at a configuration, and says by how much the stream reorders if it does. Of some malformed sets the library
+// reads beyond the end: they say nothing.
 func (l *layout) of(c *au.Config) (reorders int) {
-	l.config, l.interlaced = c, false
-	var sps h264.SPS
-	if c.Codec != flv.CodecAVC || len(c.Sets) == 0 || sps.Unmarshal(c.Sets[0]) != nil {
-		return 0
+	l.config, l.byTimes = c, false
+	defer func() { _ = recover() }()
+	for _, set := range c.Sets {
+		switch {
+		case c.Codec == flv.CodecHEVC && au.NALType(c.Codec, set) == int(h265.NALUType_SPS_NUT):
+			var sps h265.SPS
+			if sps.Unmarshal(set) != nil {
+				return 0
+			}
+			l.byTimes = sps.MaxSubLayersMinus1 > 0
+			return int(min(sps.MaxNumReorderPics[sps.MaxSubLayersMinus1], maxReorder))
+		case c.Codec == flv.CodecAVC && au.NALType(c.Codec, set) == int(h264.NALUTypeSPS):
+			var sps h264.SPS
+			if sps.Unmarshal(set) != nil {
+				return 0
+			}
+			l.byTimes = !sps.FrameMbsOnlyFlag
+			if sps.VUI == nil || sps.VUI.BitstreamRestriction == nil {
+				return 0
+			}
+			return int(min(sps.VUI.BitstreamRestriction.MaxNumReorderFrames, maxReorder))
+		}
 	}
-	l.interlaced = !sps.FrameMbsOnlyFlag
-	if sps.VUI == nil || sps.VUI.BitstreamRestriction == nil {
-		return 0
-	}
-	return int(min(sps.VUI.BitstreamRestriction.MaxNumReorderFrames, maxReorder))
+	return 0
 }
