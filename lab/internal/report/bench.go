@@ -173,18 +173,24 @@ func rangeCell(in *stats.Interval) document.Cell {
 
 func ratioCell(r Row) document.Cell {
 	c := barCell(r.Ratio)
+	c.Style = styleOf(r.Verdict)
 	switch r.Verdict {
-	case "less":
-		c.Style = document.Good
-	case "more":
-		c.Style = document.Bad
-	case "~":
-		c.Text, c.Style, c.About = "~", document.Dim, c.Text
-	default:
-		c.Style, c.About = document.Dim, r.Verdict
+	case stats.Same:
+		c.Text, c.About = string(r.Verdict), c.Text
+	case stats.Undecided:
+		c.About = string(r.Verdict)
 	}
 	return c
 }
+
+// verdicts are how those of rounds, of targets and of comparisons look; less of a figure is better.
+var verdicts = map[string]document.Style{
+	string(stats.Less): document.Good, string(stats.More): document.Bad, string(stats.Same): document.Dim, string(stats.Undecided): document.Dim,
+	string(Met): document.Good, string(Missed): document.Bad,
+	string(Better): document.Good, string(Worse): document.Bad,
+}
+
+func styleOf[T ~string](verdict T) document.Style { return verdicts[string(verdict)] }
 
 func valueText(t TargetResult, v float64) string {
 	if t.Against != "" {

@@ -521,13 +521,11 @@ func (ch *Change) row() document.Row {
 	if ch.Doubt != "" {
 		row.Under = append(row.Under, ch.Doubt)
 	}
-	switch ch.Verdict {
-	case Worse:
-		row.Cells[6] = document.Cell{Text: "WORSE", Style: document.Bad}
-	case Better:
-		row.Cells[6] = document.Cell{Text: "better", Style: document.Good}
-	case Same, Unsure:
-		row.Cells[6].Text = string(ch.Verdict)
+	if ch.Verdict != NotJudged {
+		row.Cells[6] = document.Cell{Text: string(ch.Verdict), Style: styleOf(ch.Verdict)}
+	}
+	if ch.Verdict == Worse {
+		row.Cells[6].Text = "WORSE"
 	}
 	return row
 }

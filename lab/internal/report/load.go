@@ -334,14 +334,5 @@ func searchItems(f *load.Found) []document.Item {
 }
 
 func pairVerdict(p *load.Pair) document.Cell {
-	c := document.Cell{Text: string(p.Median.Verdict)}
-	switch p.Median.Verdict {
-	case stats.Less:
-		c.Style = document.Good
-	case stats.More:
-		c.Style = document.Bad
-	default:
-		c.Style = document.Dim
-	}
-	return c
+	return document.Cell{Text: string(p.Median.Verdict), Style: styleOf(p.Median.Verdict)}
 }

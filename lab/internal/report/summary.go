@@ -29,7 +29,7 @@ type Row struct {
 	Skipped string                    `json:"skipped,omitempty"`
 	Figure  *stats.Interval           `json:"figure,omitempty"`  // of the scenario's metric
 	Ratio   *stats.Interval           `json:"ratio,omitempty"`   // to the baseline, within rounds; nil for the baseline itself
-	Verdict string                    `json:"verdict,omitempty"` // of the ratio: less, more, ~ or undecided
+	Verdict stats.Verdict             `json:"verdict,omitempty"` // of the ratio
 	Metrics map[string]stats.Interval `json:"metrics,omitempty"` // everything that was measured
 
 	ratios []float64 // by round
@@ -65,7 +65,7 @@ func row(o *measure.Outcome, v *measure.Variant) Row {
 	}
 	if r.ratios = ratios(o, v.Name, o.Baseline, o.Metric); r.ratios != nil {
 		c := stats.Compare(r.ratios)
-		r.Ratio, r.Verdict = &c.Interval, string(c.Verdict)
+		r.Ratio, r.Verdict = &c.Interval, c.Verdict
 	}
 	return r
 }
@@ -275,7 +275,7 @@ func verdictRow(o *measure.Outcome, s *Summary) document.Row {
 		if r := &s.Rows[i]; r.Ratio != nil {
 			row.Cells[1].Text, row.Cells[2].Text = r.Variant, s.Baseline
 			row.Cells[3].Text, row.Cells[4] = units.Ratio(r.Ratio.Median), rangeCell(r.Ratio)
-			row.Cells[5] = document.Cell{Text: r.Verdict, Style: document.Dim}
+			row.Cells[5] = document.Cell{Text: string(r.Verdict), Style: document.Dim}
 			return row
 		}
 	}
@@ -314,15 +314,9 @@ func firstTarget(s *Summary) *TargetResult {
 // are of it.
 func targetsCell(s *Summary, worst *TargetResult) document.Cell {
 	n := Tally([]Summary{*s})[worst.Status]
-	c := document.Cell{Text: string(worst.Status), Style: document.Good, About: whyTexts[worst.Why]}
+	c := document.Cell{Text: string(worst.Status), Style: styleOf(worst.Status), About: whyTexts[worst.Why]}
 	if len(s.Targets) > 1 {
 		c.Text += fmt.Sprintf(" (%d of %d)", n, len(s.Targets))
-	}
-	switch worst.Status {
-	case Missed:
-		c.Style = document.Bad
-	case Undecided:
-		c.Style = document.Dim
 	}
 	return c
 }
