@@ -28,12 +28,10 @@ func (a App) bench() *cobra.Command {
 		Short:   "Compare ways to read, pool and pass on bytes, on this machine",
 		Long:    helpText("bench"),
 		Example: "  lab bench --quick framing tcp/128",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f.given = cmd.Flags().Changed
-			return a.runBench(f, args)
-		},
+		RunE:    func(_ *cobra.Command, args []string) error { return a.runBench(f, args) },
 	}
 	flags := cmd.Flags()
+	f.given = flags.Changed
 	flags.BoolVar(&f.list, "list", false, "list the scenarios and do nothing else")
 	flags.BoolVar(&f.quick, "quick", false, "end within 20 seconds")
 	flags.BoolVar(&f.full, "full", false, "take up to 15 minutes and decide")

@@ -27,12 +27,10 @@ func (c loadCommand) command() *cobra.Command {
 		Short:   "Put load on a server and say what came of it",
 		Long:    helpText("load"),
 		Example: "  lab load --conns 64 --rate 20000 --duration 30s http://127.0.0.1:8080/",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f.changed = cmd.Flags().Changed
-			return c.execute(f, args)
-		},
+		RunE:    func(_ *cobra.Command, args []string) error { return c.execute(f, args) },
 	}
 	flags := cmd.Flags()
+	f.changed = flags.Changed
 	flags.StringVar((*string)(&p.Protocol), "protocol", string(p.Protocol), "what the target answers: frame, ack or echo")
 	flags.IntVar(&p.Conns, "conns", p.Conns, "connections")
 	flags.StringVar(&f.size, "size", p.Sizes.String(), "payload of a request in `bytes`: 128, 4KiB, or 64..1024 for a range")

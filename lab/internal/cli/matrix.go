@@ -34,12 +34,10 @@ func (a App) matrix() *cobra.Command {
 		Short:   "Measure a grid: sizes by connections, rates by latency or size",
 		Long:    helpText("matrix"),
 		Example: "  lab matrix size-conns --quick --layers std",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f.given = cmd.Flags().Changed
-			return a.runMatrix(f, args)
-		},
+		RunE:    func(_ *cobra.Command, args []string) error { return a.runMatrix(f, args) },
 	}
 	flags := cmd.Flags()
+	f.given = flags.Changed
 	flags.StringSliceVar(&f.choice.Layers, "layers", nil, "only these engines, jitters or durabilities")
 	flags.StringVar(&f.choice.Rows, "rows", "", "only these `values` of what goes down, such as 64,1KiB")
 	flags.StringVar(&f.choice.Columns, "columns", "", "only these `values` of what goes across, such as 1,16")
