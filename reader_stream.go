@@ -77,6 +77,9 @@ func (b *BufReader) readDirect(p []byte) (int, error) {
 // timeout or a context: the kernel's copy would not follow these. A w that recycles or resets
 // the reader ends the call, with ErrClosed unless it fails itself.
 func (b *BufReader) WriteTo(w io.Writer) (int64, error) {
+	if w == nil {
+		panic("sluice: BufReader.WriteTo(nil)")
+	}
 	var done int64
 	b.undisturbed()
 	v := &b.win

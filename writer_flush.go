@@ -196,6 +196,9 @@ func (b *BufWriter) dropBlock() {
 // file or connection in a type that hides what it is, so that only a direct call
 // of ReadFrom lets the kernel copy.
 func (b *BufWriter) ReadFrom(r io.Reader) (int64, error) {
+	if r == nil {
+		panic("sluice: BufWriter.ReadFrom(nil)")
+	}
 	if err := b.failed(); err != nil {
 		return 0, err
 	}

@@ -12,6 +12,9 @@ import (
 // properties is an error that matches ErrSyntax; with others, those of Parse, yield may
 // have been called already.
 func Each(p []byte, yield func(name, value []byte) bool) error {
+	if yield == nil {
+		panic("amf0: Each with a nil function")
+	}
 	if len(p) == 0 {
 		return io.EOF
 	}

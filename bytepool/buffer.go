@@ -14,6 +14,7 @@ type BufferPool struct {
 	pool sync.Pool
 	size int
 	cap  int
+	made bool
 }
 
 // NewBufferPool returns a pool of buffers that have room for at least size
@@ -24,7 +25,7 @@ type BufferPool struct {
 // capacity or one of them is negative.
 func NewBufferPool(size, capacity int) *BufferPool {
 	checkSizes("NewBufferPool", size, capacity)
-	return &BufferPool{size: size, cap: capacity}
+	return &BufferPool{size: size, cap: capacity, made: true}
 }
 
 // Get transfers an empty buffer with room for at least the pool's size to the
@@ -32,6 +33,9 @@ func NewBufferPool(size, capacity int) *BufferPool {
 func (p *BufferPool) Get() *bytes.Buffer {
 	b, _ := p.pool.Get().(*bytes.Buffer)
 	if b == nil {
+		if !p.made {
+			panic("bytepool: BufferPool that NewBufferPool has not made")
+		}
 		return bytes.NewBuffer(make([]byte, 0, p.size))
 	}
 	// Here rather than in Put: whatever was done to it since, it is empty now.

@@ -41,6 +41,9 @@ func (p *ByteFixPool) Get() []byte {
 		}
 		return b
 	default:
+		if p.idle == nil {
+			panic("bytepool: ByteFixPool that NewByteFixPool has not made")
+		}
 		b := make([]byte, p.size, p.cap)
 		if invariant.Enabled {
 			stale(b)

@@ -78,6 +78,8 @@ func TestPoolsThatNoConstructorMadePanic(t *testing.T) {
 	var budget bytepool.BudgetPool
 	for name, f := range map[string]func(){
 		"BytePool.Get":          func() { new(bytepool.BytePool).Get() },
+		"ByteFixPool.Get":       func() { new(bytepool.ByteFixPool).Get() },
+		"BufferPool.Get":        func() { new(bytepool.BufferPool).Get() },
 		"BudgetPool.TryGet":     func() { _, _ = budget.TryGet() },
 		"BudgetPool.GetContext": func() { _, _ = budget.GetContext(t.Context()) },
 		"BudgetPool.GetOrMake":  func() { budget.GetOrMake() },

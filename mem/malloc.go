@@ -107,6 +107,9 @@ func (a *Allocator) Free(p []byte) error {
 // with an error are returned with it. When r panics the memory is given back.
 func (a *Allocator) Read(r io.Reader, n int) ([]byte, error) {
 	a.checkSize("Read", n)
+	if r == nil {
+		panic("mem: Allocator.Read(nil)")
+	}
 	p := a.Malloc(n)
 	kept := false
 	defer func() { // also when the reader panics

@@ -90,6 +90,9 @@ func (m *Memory) Append(b Buf) {
 // then. A Memory cannot be added to itself; add what its Retain returns.
 func (m *Memory) AppendMemory(o *Memory) {
 	m.live("AppendMemory")
+	if o == nil {
+		panic("mem: Memory.AppendMemory(nil)")
+	}
 	if o == m {
 		panic("mem: Memory.AppendMemory of the Memory itself")
 	}

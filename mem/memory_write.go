@@ -14,6 +14,9 @@ import (
 // writer took less without one. m still holds its bytes afterwards.
 func (m *Memory) WriteTo(w io.Writer) (int64, error) {
 	m.intact("WriteTo")
+	if w == nil {
+		panic("mem: Memory.WriteTo(nil)")
+	}
 	m.writing.Add(1)
 	defer m.writing.Add(-1)
 	if len(m.Buffers) > 1 {

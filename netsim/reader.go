@@ -32,6 +32,9 @@ func (t *Table) Size(i uint) int { return int(t.less1[i%TableLen]) + 1 }
 // Reader returns a Reader over src that begins at the table's entry start
 // (modulo TableLen), so that readers that share a table need not run in step.
 func (t *Table) Reader(src io.Reader, start uint) *Reader {
+	if src == nil {
+		panic("netsim: a Reader of nil")
+	}
 	return &Reader{table: t, at: start, src: src}
 }
 

@@ -14,6 +14,7 @@ import "fmt"
 // bytes are unread resets the connection, and the client may lose the last bytes sent
 // to it.
 func (c *Conn) Accept(req *Request) error {
+	needs(req, "Accept")
 	if err := c.writeEvent(EventStreamBegin, req.StreamID); err != nil {
 		return err
 	}
@@ -57,6 +58,7 @@ const (
 // the codes above or another, and a description for people. It flushes. The
 // client may ask for something else: ReadRequest can be called again.
 func (c *Conn) Refuse(req *Request, code, description string) error {
+	needs(req, "Refuse")
 	if err := c.WriteStatus(req.StreamID, "error", code, description); err != nil {
 		return err
 	}
@@ -66,6 +68,7 @@ func (c *Conn) Refuse(req *Request, code, description string) error {
 // End tells the client that the stream is over, and flushes: a player that
 // there comes no more, a publisher that it publishes no longer.
 func (c *Conn) End(req *Request) error {
+	needs(req, "End")
 	if req.Kind == Publish {
 		if err := c.WriteStatus(req.StreamID, "status", "NetStream.Unpublish.Success", req.Stream+" is now unpublished."); err != nil {
 			return err

@@ -45,6 +45,13 @@ type Request struct {
 	Capabilities Capabilities
 }
 
+// needs panics when there is no request for the method op.
+func needs(req *Request, op string) {
+	if req == nil {
+		panic("rtmp: Conn." + op + " without a request")
+	}
+}
+
 // serverSession is what a client has said so far.
 type serverSession struct {
 	connected bool

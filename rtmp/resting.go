@@ -48,6 +48,9 @@ func (c *Conn) Rest(s *Resting) bool {
 // Wake makes c the Conn of the connection that s is of. The reader and the writer that c
 // was made with have been Reset for it since, and nothing was read.
 func (c *Conn) Wake(s *Resting) {
+	if s.inChunk == 0 {
+		panic("rtmp: Conn.Wake with a Resting that Rest has not filled")
+	}
 	c.lock()
 	defer c.mu.Unlock()
 	c.base, c.acked, c.window = c.r.TotalRead()-s.got, s.acked, s.window

@@ -154,6 +154,9 @@ func write(w *sluice.BufWriter, head []byte, err error, body *mem.Buf) error {
 // payload is transferred, also when it fails. It is not copied unless it is
 // short, and nothing is allocated. More than 65,535 bytes are ErrTooLong.
 func WriteInterleaved(w *sluice.BufWriter, channel uint8, payload mem.Buf) error {
+	if w == nil {
+		panic("rtsp: WriteInterleaved without a writer")
+	}
 	n := payload.Len()
 	if n > mostInterleaved {
 		payload.Release()

@@ -12,9 +12,11 @@ import (
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/aio"
+	"github.com/sluice-go/sluice/amf0"
 	"github.com/sluice-go/sluice/bytepool"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
+	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/netsim"
 	"github.com/sluice-go/sluice/rtmp"
 	"github.com/sluice-go/sluice/rtsp"
@@ -37,6 +39,12 @@ func TestNilAndZeroValuesPanicWithTheirName(t *testing.T) {
 	r, w := sluice.NewBufReaderFed(), sluice.NewBufWriter(nil)
 	for want, calls := range map[string][]func(){
 		"sluice: BufWriter.WriteMemory(nil)": {func() { _ = w.WriteMemory(nil) }},
+		"sluice: BufWriter.ReadFrom(nil)":    {func() { _, _ = w.ReadFrom(nil) }},
+		"sluice: BufReader.WriteTo(nil)":     {func() { _, _ = r.WriteTo(nil) }},
+		"mem: Memory.AppendMemory(nil)":      {func() { mem.NewMemory().AppendMemory(nil) }},
+		"mem: Memory.WriteTo(nil)":           {func() { _, _ = mem.NewMemory().WriteTo(nil) }},
+		"mem: Allocator.Read(nil)":           {func() { _, _ = mem.Default().Read(nil, 1) }},
+		"amf0: Each with a nil function":     {func() { _ = amf0.Each(nil, nil) }},
 		"sluice: NewBufReaderFrom without a Reader or a connection": {
 			func() { sluice.NewBufReaderFrom(new(bufio.ReadWriter), nil) },
 			func() { sluice.NewBufReaderFrom(nil, new(net.TCPConn)) },
@@ -78,11 +86,20 @@ func TestNilAndZeroValuesPanicWithTheirName(t *testing.T) {
 			func() { _ = new(rtmp.Conn).Flush() },
 			func() { new(rtmp.Conn).Rest(new(rtmp.Resting)) },
 		},
-		"rtsp: NewReader(nil)":                               {func() { rtsp.NewReader(nil, rtsp.Limits{}) }},
-		"rtsp: Reader that NewReader has not made":           {func() { _, _ = new(rtsp.Reader).Read() }},
-		"rtsp: WriteRequest without a writer or a request":   {func() { _ = rtsp.WriteRequest(w, nil) }},
-		"rtsp: WriteResponse without a writer or a response": {func() { _ = rtsp.WriteResponse(nil, new(rtsp.Response)) }},
-		"netsim: NewConn(nil)":                               {func() { netsim.NewConn(nil, netsim.Options{}) }},
+		"rtmp: Conn.Accept without a request":                     {func() { _ = new(rtmp.Conn).Accept(nil) }},
+		"rtmp: Conn.Refuse without a request":                     {func() { _ = new(rtmp.Conn).Refuse(nil, "", "") }},
+		"rtmp: Conn.End without a request":                        {func() { _ = new(rtmp.Conn).End(nil) }},
+		"rtmp: Conn.Wake with a Resting that Rest has not filled": {func() { rtmp.NewConn(r, w, rtmp.Options{}).Wake(new(rtmp.Resting)) }},
+		"rtsp: NewReader(nil)":                                    {func() { rtsp.NewReader(nil, rtsp.Limits{}) }},
+		"rtsp: Reader that NewReader has not made":                {func() { _, _ = new(rtsp.Reader).Read() }},
+		"rtsp: WriteRequest without a writer or a request":        {func() { _ = rtsp.WriteRequest(w, nil) }},
+		"rtsp: WriteResponse without a writer or a response":      {func() { _ = rtsp.WriteResponse(nil, new(rtsp.Response)) }},
+		"rtsp: WriteInterleaved without a writer":                 {func() { _ = rtsp.WriteInterleaved(nil, 0, mem.Buf{}) }},
+		"netsim: a Reader of nil": {
+			func() { netsim.NewReader(nil, netsim.Good, 1) },
+			func() { netsim.Draw(netsim.Good, 1).Reader(nil, 0) },
+		},
+		"netsim: NewConn(nil)": {func() { netsim.NewConn(nil, netsim.Options{}) }},
 		"netsim: Conn that NewConn and Pipe have not made": {
 			func() { _, _ = new(netsim.Conn).Read(nil) },
 			func() { _, _ = new(netsim.Conn).Write(nil) },
