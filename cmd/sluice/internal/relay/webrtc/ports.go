@@ -50,7 +50,7 @@ func openPorts(address string, s *Server) (*ports, error) {
 }
 
 func newPorts(l net.Listener, udp net.PacketConn, s *Server) *ports {
-	p := &ports{listener: &bounded{Listener: l, server: s, open: map[netip.Addr]int{}}, queued: &queued{known: s.peers.knows}}
+	p := &ports{listener: newBounded(l, s), queued: &queued{known: s.peers.knows}}
 	if c, ok := udp.(*net.UDPConn); ok {
 		// Less than asked for is what the system allows.
 		_, _ = c.SetReadBuffer(socketBuffer), c.SetWriteBuffer(socketBuffer)
@@ -81,6 +81,10 @@ func (p *ports) close() {
 	_ = p.tcp.Close()
 }
 
+func newBounded(l net.Listener, s *Server) *bounded {
+	return &bounded{Listener: s.Reporting(l, "webrtc"), server: s, open: map[netip.Addr]int{}}
+}
+
 // Accept returns the next connection that there is room for, and closes others.
 func (b *bounded) Accept() (net.Conn, error) {
 	for {
@@ -91,7 +95,6 @@ func (b *bounded) Accept() (net.Conn, error) {
 			}
 			// A temporary error, for example no free descriptors. The library would
 			// accept no more.
-			b.server.Log.Warn("cannot accept", "listener", "webrtc", "error", err)
 			pause := time.NewTimer(acceptPause)
 			select {
 			case <-pause.C:
