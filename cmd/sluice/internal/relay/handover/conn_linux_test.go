@@ -138,7 +138,7 @@ func TestDescriptorsThatAreNotWanted(t *testing.T) {
 		want       error
 	}{
 		{"one", hello, 1, nil},
-		{"two", hello, 2, nil},
+		{"two", hello, 2, ErrProtocol},
 		{"more than there is room for", hello, 9, ErrProtocol},
 		{"one of a message of another kind", strings.Replace(hello, "\x01", "\x03", 1), 1, ErrProtocol},
 		{"one that is not announced", strings.Replace(hello, "\x01\x01", "\x01\x00", 1), 1, ErrProtocol},

@@ -83,6 +83,7 @@ func receiveWith(c *net.UnixConn, head []byte) (f *os.File, err error) {
 		if err != nil {
 			return f, fmt.Errorf("%w: %w", ErrProtocol, err)
 		}
+		more := flags&unix.MSG_CTRUNC != 0 // or oob has room for another, as its padding allows
 		for i := range list {
 			fds, err := unix.ParseUnixRights(&list[i])
 			if err != nil {
@@ -92,12 +93,13 @@ func receiveWith(c *net.UnixConn, head []byte) (f *os.File, err error) {
 				unix.CloseOnExec(fd)
 				if f != nil {
 					unix.Close(fd)
+					more = true
 					continue
 				}
 				f = os.NewFile(uintptr(fd), "handover")
 			}
 		}
-		if flags&unix.MSG_CTRUNC != 0 {
+		if more {
 			return f, fmt.Errorf("%w: too many descriptors", ErrProtocol)
 		}
 	}
