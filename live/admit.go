@@ -20,7 +20,7 @@ func (l *loop) admit(v *Viewer, now time.Time) {
 	g.direct++
 	l.fresh.young = append(l.fresh.young, v)
 	l.fresh.until = now.Add(crowdTime)
-	l.advance(v, 0, now)
+	l.advance(v, 0)
 }
 
 // welcome is called again and again by what may take long. As long as newcomers are expected

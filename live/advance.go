@@ -99,7 +99,7 @@ func (v *Viewer) prepare(upto uint64, now time.Time) (next uint64, then state, e
 	if over {
 		last = stateEnded
 	}
-	v.skip(r, now)
+	v.skip(r)
 	if c.fallen(r) {
 		if err := v.fellBehind(now); err != nil {
 			return 0, v.state, err

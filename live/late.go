@@ -64,7 +64,7 @@ func (v *Viewer) look(now time.Time) bool {
 
 // skip decides whether v is late, and leaves pictures out from now on if so. It
 // is called with the stream's lock held.
-func (v *Viewer) skip(r *ring, now time.Time) {
+func (v *Viewer) skip(r *ring) {
 	s, c, most := v.stream, &v.cursor, v.limits.Lag
 	if !v.line.slow || s.end.over || s.watched.Load() || r.raw || !c.begun || c.moved || c.seq < r.first || c.seq >= r.next {
 		return

@@ -67,7 +67,7 @@ func (l *loop) group(v *Viewer) *group {
 }
 
 // advance sends v more, and puts it where it belongs.
-func (l *loop) advance(v *Viewer, upto uint64, now time.Time) {
+func (l *loop) advance(v *Viewer, upto uint64) {
 	if err := v.advance(upto); err != nil {
 		l.close(v, err)
 		return

@@ -110,7 +110,7 @@ func (l *loop) goOn(served time.Duration) {
 		done++
 		if v.state == stateBehind {
 			v.state = stateSteady // advance puts it back on the list
-			l.advance(v, 0, now)
+			l.advance(v, 0)
 		}
 		began = began.Add(l.welcome())
 	}
@@ -177,7 +177,7 @@ func (l *loop) serve(g *group, now time.Time) {
 			late = long && time.Since(began) >= slice
 		case v.paused && !over:
 		default:
-			l.advance(v, g.pos, now)
+			l.advance(v, g.pos)
 		}
 		began = began.Add(l.welcome())
 	}
@@ -205,7 +205,7 @@ func (l *loop) apply(v *Viewer, now time.Time) {
 		return
 	}
 	if v.state != stateBlocked && v.state != stateBehind {
-		l.advance(v, 0, now)
+		l.advance(v, 0)
 	}
 }
 

@@ -147,7 +147,7 @@ func (c *Collector) sound(payload mem.Buf, marker bool) error {
 		if c.format.latm {
 			return c.latm(payload)
 		}
-		return c.aac(payload, marker)
+		return c.aac(payload)
 	case flv.CodecMP3:
 		if len(p) <= 4 {
 			return nil

@@ -3,7 +3,7 @@ package rtpmedia
 import "github.com/sluice-go/sluice/mem"
 
 // aac takes access units behind a list of their sizes (RFC 3640, section 3.2).
-func (c *Collector) aac(payload mem.Buf, marker bool) error {
+func (c *Collector) aac(payload mem.Buf) error {
 	p := payload.Bytes()
 	f := &c.format
 	if len(p) < 2 {

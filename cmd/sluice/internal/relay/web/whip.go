@@ -44,7 +44,7 @@ func (w *Server) rtc(rw http.ResponseWriter, r *http.Request, stream, protocol, 
 	app, name, _ := strings.Cut(strings.TrimPrefix(stream, "/"), "/")
 	var err error
 	if info.Stream, err = session.StreamName(app, name); err != nil {
-		w.answerRTC(rw, info, err)
+		w.answerRTC(rw, err)
 		return
 	}
 	methods := "GET, HEAD, POST, OPTIONS"
@@ -60,7 +60,7 @@ func (w *Server) rtc(rw http.ResponseWriter, r *http.Request, stream, protocol, 
 	case r.Method == http.MethodOptions:
 		rtcOptions(rw, r, methods, id)
 	case foreign:
-		w.answerRTC(rw, info, session.ErrOrigin)
+		w.answerRTC(rw, session.ErrOrigin)
 	case r.Method == http.MethodGet && id == "" && protocol == session.WHEP && info.Query.Has(whereKey):
 		w.where(rw, r, info.Stream, nil)
 	case r.Method == http.MethodGet, r.Method == http.MethodHead:
@@ -73,7 +73,7 @@ func (w *Server) rtc(rw http.ResponseWriter, r *http.Request, stream, protocol, 
 		w.patchRTC(rw, r, info, id)
 	case r.Method == http.MethodDelete && id != "":
 		if err := w.WebRTC.End(protocol, info.Stream, id, info.Query.Get("token")); err != nil {
-			w.answerRTC(rw, info, err)
+			w.answerRTC(rw, err)
 		}
 	default:
 		rw.Header().Set("Allow", methods)
@@ -115,7 +115,7 @@ func (w *Server) offer(rw http.ResponseWriter, r *http.Request, info session.Inf
 	waits.SetWriteDeadline(time.Now().Add(w.Times.Answer))
 	if err != nil {
 		w.Refused(role, info, err)
-		w.answerRTC(rw, info, err)
+		w.answerRTC(rw, err)
 		return
 	}
 	h := rw.Header()
@@ -142,7 +142,7 @@ const fragmentType = "application/trickle-ice-sdpfrag"
 func (w *Server) lookRTC(rw http.ResponseWriter, info session.Info, id string) {
 	if id != "" {
 		if _, err := w.WebRTC.ETag(info.Protocol, info.Stream, id, info.Query.Get("token")); err != nil {
-			w.answerRTC(rw, info, err)
+			w.answerRTC(rw, err)
 			return
 		}
 	}
@@ -154,7 +154,7 @@ func (w *Server) lookRTC(rw http.ResponseWriter, info session.Info, id string) {
 func (w *Server) patchRTC(rw http.ResponseWriter, r *http.Request, info session.Info, id string) {
 	etag, err := w.WebRTC.ETag(info.Protocol, info.Stream, id, info.Query.Get("token"))
 	if err != nil {
-		w.answerRTC(rw, info, err)
+		w.answerRTC(rw, err)
 		return
 	}
 	fragment, ok := w.rtcBody(rw, r, fragmentType, maxFragment)
@@ -216,7 +216,7 @@ func (w *Server) rtcBody(rw http.ResponseWriter, r *http.Request, want string, l
 }
 
 // answerRTC answers a request that was refused.
-func (w *Server) answerRTC(rw http.ResponseWriter, info session.Info, err error) {
+func (w *Server) answerRTC(rw http.ResponseWriter, err error) {
 	status, reason := session.Refusal(err)
 	switch {
 	case errors.Is(err, webrtc.ErrNoCodec):
