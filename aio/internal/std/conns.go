@@ -29,8 +29,8 @@ func (d *Driver) find(name net.Conn) *conn {
 	if c := d.table.conns[name]; c != nil {
 		return c
 	}
-	freed, added := d.table.known.see(name)
-	if freed {
+	was, added := d.table.known.see(name)
+	if was.freed {
 		return nil
 	}
 	if added {
@@ -39,6 +39,7 @@ func (d *Driver) find(name net.Conn) *conn {
 	c := &conn{driver: d, conn: name, last: d.table.batch}
 	c.reads.conn, c.writes.conn = c, c
 	c.writes.sends = true
+	c.reads.room = was.room
 	d.table.conns[name] = c
 	return c
 }
@@ -48,7 +49,8 @@ func (t *table) busy(conn net.Conn) bool { return t.conns[conn] != nil }
 
 // settle forgets c if it has nothing pending, but not before the program has seen its
 // last completion and could submit the next operation: the traits of the connection
-// are worth keeping between two operations.
+// are worth keeping between two operations. How much it reads at once is remembered longer: a
+// gateway's next read waits for what the other side takes.
 func (d *Driver) settle(c *conn) {
 	if !c.idle() {
 		return
@@ -62,9 +64,13 @@ func (d *Driver) settle(c *conn) {
 			return
 		}
 		delete(d.table.conns, c.conn)
-		if c.ending == nil && weakRefOf(c.conn) == nil {
+		if c.ending != nil {
+			return
+		}
+		if weakRefOf(c.conn) == nil {
 			d.counters.Delegated-- // it is the program's again
 		}
+		d.table.known.note(c.conn, func(now *known) { now.room = c.reads.room })
 	case !c.listed:
 		c.listed = true
 		d.table.settled = append(d.table.settled, c)

@@ -56,15 +56,15 @@ func (d *Driver) CloseConn(conn net.Conn) error {
 		}
 		return closeOnce(conn, cut)
 	}
-	freed, added := d.table.known.free(conn)
-	if !freed {
+	was, added := d.table.known.free(conn)
+	if !was.freed {
 		d.counters.Freed++
 		if added {
 			d.counters.Delegated++
 		}
 	}
 	d.mu.Unlock()
-	if freed {
+	if was.freed {
 		return nil
 	}
 	return closeOnce(conn, false)

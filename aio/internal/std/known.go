@@ -45,55 +45,61 @@ func weakRefOf(conn net.Conn) weakRef {
 // knownConns are the connections that were seen, as far as that can be
 // remembered without keeping them alive.
 type knownConns struct {
-	freed map[weakRef]bool
+	conns map[weakRef]known
 	sweep int // look for collected ones when there are so many
 }
 
-// see remembers conn, and reports whether it was freed, and whether it was not
-// known before.
-func (k *knownConns) see(conn net.Conn) (freed, added bool) {
-	r := weakRefOf(conn)
-	if r == nil {
-		return false, true
-	}
-	freed, ok := k.freed[r]
-	if !ok {
-		k.set(r, false)
-	}
-	return freed, !ok
+// known is what is remembered of a connection that has nothing pending.
+type known struct {
+	freed bool
+	room  int // direction.room of its reads, 0 when it was never found out
+}
+
+// see remembers conn, and reports what was known of it, and whether that was nothing.
+func (k *knownConns) see(conn net.Conn) (was known, added bool) {
+	return k.note(conn, func(*known) {})
 }
 
 // free remembers that conn is freed. It reports what see does.
-func (k *knownConns) free(conn net.Conn) (freed, added bool) {
-	r := weakRefOf(conn)
-	if r == nil {
-		return false, true
-	}
-	freed, ok := k.freed[r]
-	k.set(r, true)
-	return freed, !ok
+func (k *knownConns) free(conn net.Conn) (was known, added bool) {
+	return k.note(conn, func(now *known) { now.freed = true })
 }
 
-func (k *knownConns) set(r weakRef, freed bool) {
-	if len(k.freed) >= k.sweep {
-		if k.freed == nil {
-			k.freed = make(map[weakRef]bool)
-		}
-		for r := range k.freed {
-			if r.strong() == nil {
-				delete(k.freed, r)
-			}
-		}
-		k.sweep = max(256, 2*len(k.freed))
+// note changes what is remembered of conn.
+func (k *knownConns) note(conn net.Conn, change func(now *known)) (was known, added bool) {
+	r := weakRefOf(conn)
+	if r == nil {
+		return known{}, true
 	}
-	k.freed[r] = freed
+	was, there := k.conns[r]
+	if !there && len(k.conns) >= k.sweep {
+		k.forgetCollected()
+	}
+	now := was
+	change(&now)
+	if !there || now != was {
+		k.conns[r] = now
+	}
+	return was, !there
+}
+
+func (k *knownConns) forgetCollected() {
+	if k.conns == nil {
+		k.conns = make(map[weakRef]known)
+	}
+	for r := range k.conns {
+		if r.strong() == nil {
+			delete(k.conns, r)
+		}
+	}
+	k.sweep = max(256, 2*len(k.conns))
 }
 
 // idle yields the connections that are alive, not freed and not busy.
 func (k *knownConns) idle(busy func(net.Conn) bool) iter.Seq[net.Conn] {
 	return func(yield func(net.Conn) bool) {
-		for r, freed := range k.freed {
-			if freed {
+		for r, was := range k.conns {
+			if was.freed {
 				continue
 			}
 			if conn := r.strong(); conn != nil && !busy(conn) && !yield(conn) {

@@ -46,11 +46,13 @@ func TestReadsGrowWithTheConnection(t *testing.T) {
 		size    int
 		wrap    func(*net.TCPConn) net.Conn
 		largest int
+		rests   bool // others complete between two reads, as where a gateway's other side is slow
 	}{
-		{"socket", 0, func(c *net.TCPConn) net.Conn { return c }, 64 << 10},
-		{"socket with a small BufferSize", 1000, func(c *net.TCPConn) net.Conn { return c }, 1000},
-		{"socket with a tiny BufferSize", 100, func(c *net.TCPConn) net.Conn { return c }, 100},
-		{"wrapper", 0, func(c *net.TCPConn) net.Conn { return struct{ net.Conn }{c} }, mostHeld},
+		{"socket", 0, func(c *net.TCPConn) net.Conn { return c }, 64 << 10, false},
+		{"socket that rests", 0, func(c *net.TCPConn) net.Conn { return c }, 64 << 10, true},
+		{"socket with a small BufferSize", 1000, func(c *net.TCPConn) net.Conn { return c }, 1000, false},
+		{"socket with a tiny BufferSize", 100, func(c *net.TCPConn) net.Conn { return c }, 100, false},
+		{"wrapper", 0, func(c *net.TCPConn) net.Conn { return struct{ net.Conn }{c} }, mostHeld, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x := newFixture(t, op.Settings{BufferSize: c.size})
@@ -67,6 +69,10 @@ func TestReadsGrowWithTheConnection(t *testing.T) {
 				got = append(got, r.Buffer...)
 				largest = max(largest, r.Size)
 				reads++
+				if c.rests {
+					x.wantGoroutines(0)
+					x.sweep()
+				}
 			}
 			if !bytes.Equal(got, data) {
 				t.Error("other bytes came than were sent")

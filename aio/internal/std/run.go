@@ -57,7 +57,7 @@ func (dir *direction) run() {
 	d.mu.Unlock()
 }
 
-// look finds out what the connection is. Its methods may be the program'd.
+// look finds out what the connection is. Its methods may be the program's.
 func (dir *direction) look() {
 	if dir.looked {
 		return
@@ -82,5 +82,7 @@ func (dir *direction) look() {
 	default:
 		dir.most = min(size, mostHeld)
 	}
-	dir.room = min(size, leastRoom)
+	if dir.room == 0 { // nothing is remembered of it
+		dir.room = min(size, leastRoom)
+	}
 }
