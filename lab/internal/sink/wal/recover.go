@@ -240,15 +240,6 @@ func rewrite(f File, name string, s segment, durable uint64) error {
 	if durable < s.first {
 		from = 0 // the header may be no better
 	}
-	for off := from; off < s.size; {
-		part, err := c.bytes(off, min(window, s.size-off))
-		if err != nil {
-			return err
-		}
-		if _, err := f.WriteAt(part, off); err != nil {
-			return err
-		}
-		off += int64(len(part))
-	}
-	return nil
+	_, err = io.Copy(io.NewOffsetWriter(f, from), io.NewSectionReader(f, from, s.size-from))
+	return err
 }
