@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/waiting"
 	"github.com/sluice-go/sluice/live"
 )
 
@@ -25,15 +26,8 @@ type run struct {
 
 // again runs the command, and again when it ends, until the stream ends or ctx is done.
 func (c *run) again(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := waiting.With(ctx, c.stream.Done())
 	defer cancel()
-	go func() {
-		select {
-		case <-c.stream.Done():
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	o := &c.runner.options
 	for pause := o.Retry; ctx.Err() == nil; pause = min(2*pause, o.RetryMost) {
 		if !c.runner.enter(ctx, func() { c.log.Warn("too many commands run: this one waits", "limit", o.Most()) }) {
@@ -53,12 +47,7 @@ func (c *run) again(ctx context.Context) {
 			pause = o.Retry // it worked for a while
 		}
 		c.log.Warn("command has ended, and is started again", "error", err, "after", pause)
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
+		waiting.For(pause, ctx.Done())
 	}
 }
 

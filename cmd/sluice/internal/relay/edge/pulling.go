@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/waiting"
 	"github.com/sluice-go/sluice/live"
 )
 
@@ -63,13 +64,8 @@ func (q *pulling) keep(ctx context.Context, end context.CancelCauseFunc) error {
 		}
 		wait := again.wait()
 		q.log.Warn("lost the origin", "origin", q.from.String(), "error", err, "retry", wait)
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-q.hurry:
-			timer.Stop()
-		case <-ctx.Done():
-			timer.Stop()
+		waiting.ForEither(wait, q.hurry, ctx.Done())
+		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		q.puller.reconnects.Add(1)

@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/waiting"
 )
 
 const (
@@ -85,15 +87,7 @@ func (e *Events) isEmpty() bool {
 // there is not.
 func (e *Events) wait(ctx context.Context, pause time.Duration) bool {
 	// Servers that lost the same receiver do not come back all at once.
-	timer := time.NewTimer(pause - time.Duration(rand.Int64N(int64(pause)/4+1)))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-e.ending:
-	case <-ctx.Done():
-	}
-	return false
+	return waiting.ForEither(pause-rand.N(pause/4+1), e.ending, ctx.Done())
 }
 
 // post delivers lines of JSON in one request.

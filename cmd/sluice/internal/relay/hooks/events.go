@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/waiting"
 )
 
 // EventOptions configure Events.
@@ -121,17 +123,7 @@ func (e *Events) Close(ctx context.Context) error {
 	close(e.ending)
 	e.writer.Wait()
 	notify(e.spooled)
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		e.running.Wait()
-	}()
-	var err error
-	select {
-	case <-over:
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
+	over, err := waiting.Until(ctx, 0, e.running.Wait)
 	e.stop()
 	<-over
 	e.client.CloseIdleConnections()

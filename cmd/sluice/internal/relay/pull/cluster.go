@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/cluster/directory"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/waiting"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
 )
@@ -166,13 +167,7 @@ func (o *Origin) begin(stream string) {
 	go func() {
 		ctx := o.host.Ctx // it ends with the server, or with the stream
 		for wanted := true; wanted && o.pulls.Pull(ctx, stream, nil) != nil; {
-			wait := time.NewTimer(beginAgain)
-			select {
-			case <-wait.C:
-			case <-ctx.Done():
-				wait.Stop()
-			}
-			wanted = ctx.Err() == nil && o.Viewers(stream) > 0 && !o.here(stream) && len(o.cluster.nodes.Sources(stream)) > 0
+			wanted = waiting.For(beginAgain, ctx.Done()) && o.Viewers(stream) > 0 && !o.here(stream) && len(o.cluster.nodes.Sources(stream)) > 0
 		}
 		o.mu.Lock()
 		delete(o.begins, stream)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/waiting"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
 )
@@ -177,26 +178,10 @@ func (o *Origin) count(stream string, n int) {
 
 // Close implements session's puller.
 func (o *Origin) Close(ctx context.Context) error {
-	over := make(chan struct{})
-	go func() {
-		o.pulls.Close()
-		close(over)
-	}()
 	// The pulls only have to notice that their connections are closed, so they get a
 	// moment also when there is no time any more.
-	late := time.NewTimer(closing)
-	defer late.Stop()
-	select {
-	case <-over:
-		return nil
-	case <-late.C:
-	}
-	select {
-	case <-over:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	_, err := waiting.Until(ctx, closing, o.pulls.Close)
+	return err
 }
 
 // closing is how long Close waits at least.

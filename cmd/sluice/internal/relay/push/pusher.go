@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/waiting"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/rtmp"
 )
@@ -139,17 +140,7 @@ func (p *Pusher) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		p.running.Wait()
-	}()
-	var err error
-	select {
-	case <-over:
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
+	over, err := waiting.Until(ctx, 0, p.running.Wait)
 	p.stop()
 	<-over
 	return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/waiting"
 	"github.com/sluice-go/sluice/live"
 )
 
@@ -63,15 +64,7 @@ func (q *pushing) waits(pause time.Duration) {
 
 // pause reports whether the push should go on after it.
 func (q *pushing) pause(ctx context.Context, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-	case <-q.stream.Done():
-	}
-	return false
+	return waiting.ForEither(wait, ctx.Done(), q.stream.Done())
 }
 
 func isDone(st *live.Stream) bool {
@@ -86,15 +79,7 @@ func isDone(st *live.Stream) bool {
 // whileLive returns a context that is done with the stream as well: a target that is not
 // connected by then gets nothing.
 func (q *pushing) whileLive(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		select {
-		case <-q.stream.Done():
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
+	return waiting.With(ctx, q.stream.Done())
 }
 
 // behindFor is how long a push counts as behind after frames were left out.

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/record"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/waiting"
 	"github.com/sluice-go/sluice/live"
 )
 
@@ -135,11 +136,11 @@ func (r *Recordings) record(ctx context.Context, st *live.Stream, src *source) {
 		if time.Since(began) > maxAgain {
 			wait = r.Again // it worked for a while
 		}
-		if err == nil || !pause(ctx, st, wait) {
+		if err == nil || !waiting.ForEither(wait, ctx.Done(), st.Done()) {
 			return
 		}
 		for !r.files.Room() {
-			if !pause(ctx, st, wait) {
+			if !waiting.ForEither(wait, ctx.Done(), st.Done()) {
 				return
 			}
 		}
@@ -149,19 +150,6 @@ func (r *Recordings) record(ctx context.Context, st *live.Stream, src *source) {
 		}
 		src = &source{Reader: tags, continued: src.continued}
 	}
-}
-
-// pause waits, and reports whether recording should go on.
-func pause(ctx context.Context, st *live.Stream, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-st.Done():
-	case <-ctx.Done():
-	}
-	return false
 }
 
 // Times after which a recording that has failed begins again: at first, and at
@@ -199,27 +187,11 @@ func (r *Recordings) Close(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
-	over := make(chan struct{})
-	go func() {
-		r.running.Wait()
-		close(over)
-	}()
-	var err error
-	select {
-	case <-over:
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
+	over, err := waiting.Until(ctx, 0, r.running.Wait)
 	r.stop()
 	if err == nil {
 		return r.files.Close()
 	}
-	// They end at once now, unless the disk does not answer.
-	moment := time.NewTimer(time.Second)
-	defer moment.Stop()
-	select {
-	case <-over:
-	case <-moment.C:
-	}
+	waiting.For(time.Second, over) // they end at once now, unless the disk does not answer
 	return err
 }

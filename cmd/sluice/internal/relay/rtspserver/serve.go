@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/waiting"
 	"github.com/sluice-go/sluice/rtsp"
 )
 
@@ -200,12 +201,7 @@ func (x *peer) teardown() error {
 	if x.record != nil {
 		if x.record.udp.any() {
 			// What was sent before this over UDP may come after it.
-			pause := time.NewTimer(lateness)
-			defer pause.Stop()
-			select {
-			case <-pause.C:
-			case <-x.server.Ctx.Done():
-			}
+			waiting.For(lateness, x.server.Ctx.Done())
 		}
 		return session.ErrEndOfBody
 	}

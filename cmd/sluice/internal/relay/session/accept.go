@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/waiting"
 	"github.com/sluice-go/sluice/live"
 )
 
@@ -68,12 +69,7 @@ func (h *Host) Accept(l net.Listener, setting string, secure *tls.Config, arriva
 			// A temporary error, for example no free descriptors. The pauses are
 			// those of net/http.
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-			wait := time.NewTimer(pause)
-			select {
-			case <-wait.C:
-			case <-h.Ctx.Done():
-				wait.Stop()
-			}
+			waiting.For(pause, h.Ctx.Done())
 			continue
 		}
 		pause = 0

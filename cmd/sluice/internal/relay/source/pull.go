@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/waiting"
 	"github.com/sluice-go/sluice/live"
 )
 
@@ -47,12 +48,7 @@ func (p *Puller) run(q *pulled) {
 			wait = o.Retry
 		}
 		log.Warn("no stream from the source", "error", err, "retry", wait)
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
+		waiting.For(wait, ctx.Done())
 		wait = min(2*wait, o.RetryMost)
 		out.again = true
 	}
@@ -70,7 +66,7 @@ func (p *Puller) run(q *pulled) {
 
 // watch ends a pull that has had no viewers for Linger.
 func (p *Puller) watch(ctx context.Context, q *pulled, end func()) {
-	for {
+	for ctx.Err() == nil {
 		p.mu.Lock()
 		idle := q.wanted == 0
 		p.mu.Unlock()
@@ -78,24 +74,17 @@ func (p *Puller) watch(ctx context.Context, q *pulled, end func()) {
 			select {
 			case <-q.change:
 			case <-ctx.Done():
-				return
 			}
 			continue
 		}
-		timer := time.NewTimer(p.options.Linger)
-		select {
-		case <-timer.C:
-			p.mu.Lock()
-			idle = q.wanted == 0
-			p.mu.Unlock()
-			if idle {
-				end()
-				return
-			}
-		case <-q.change:
-			timer.Stop()
-		case <-ctx.Done():
-			timer.Stop()
+		if !waiting.ForEither(p.options.Linger, q.change, ctx.Done()) {
+			continue
+		}
+		p.mu.Lock()
+		idle = q.wanted == 0
+		p.mu.Unlock()
+		if idle {
+			end()
 			return
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/waiting"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/mem"
 )
@@ -184,30 +185,14 @@ func (p *Puller) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.end()
 	p.mu.Unlock()
-	over := make(chan struct{})
-	go func() {
-		p.running.Wait()
-		close(over)
-	}()
 	var err error
 	if p.options.Other != nil {
 		err = p.options.Other.Close(ctx)
 	}
 	// The pulls only have to notice that their connections are closed, so they get a
 	// moment also when there is no time any more.
-	late := time.NewTimer(closing)
-	defer late.Stop()
-	select {
-	case <-over:
-		return err
-	case <-late.C:
-	}
-	select {
-	case <-over:
-		return err
-	case <-ctx.Done():
-		return errors.Join(err, ctx.Err())
-	}
+	_, late := waiting.Until(ctx, closing, p.running.Wait)
+	return errors.Join(err, late)
 }
 
 // closing is how long Close waits at least.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	srt "github.com/datarhei/gosrt"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/waiting"
 )
 
 const (
@@ -93,12 +95,7 @@ func (p *Paced) send(b []byte) error {
 	p.window.wrote(len(b), time.Now())
 	if p.sent += len(b); p.sent >= burst {
 		p.sent = 0
-		pause := time.NewTimer(burstPause)
-		defer pause.Stop()
-		select {
-		case <-pause.C:
-		case <-p.closed:
-		}
+		waiting.For(burstPause, p.closed)
 	}
 	return nil
 }
@@ -116,12 +113,7 @@ func (p *Paced) Stop() { p.once.Do(func() { close(p.closed) }) }
 
 // Linger waits until lost packets could have been sent again, or ctx is done.
 func (p *Paced) Linger(ctx context.Context) {
-	timer := time.NewTimer(p.linger)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	waiting.For(p.linger, ctx.Done())
 }
 
 // Read waits for Close: what the peer sends is not looked at.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	srt "github.com/datarhei/gosrt"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/waiting"
 )
 
 // A window is how many bytes may be on their way to the peer. The library has no bound of its
@@ -164,11 +166,7 @@ func (p *Paced) wait(n int) error {
 				return nil
 			}
 		}
-		timer := time.NewTimer(windowLook)
-		select {
-		case <-timer.C:
-		case <-p.closed:
-			timer.Stop()
+		if !waiting.For(windowLook, p.closed) {
 			return net.ErrClosed
 		}
 	}

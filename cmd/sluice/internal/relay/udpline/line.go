@@ -3,6 +3,8 @@ package udpline
 import (
 	"sync"
 	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/waiting"
 )
 
 // Options say how a viewer's line is used.
@@ -51,15 +53,7 @@ func (l *Line) Pace(n int, done <-chan struct{}) {
 	if l.burst += n; l.burst >= l.options.Burst {
 		l.burst, wait = 0, max(wait, l.options.Pause)
 	}
-	if wait == 0 {
-		return
-	}
-	pause := time.NewTimer(wait)
-	defer pause.Stop()
-	select {
-	case <-pause.C:
-	case <-done:
-	}
+	waiting.For(wait, done)
 }
 
 // send counts a packet, and returns how long to wait before the next.

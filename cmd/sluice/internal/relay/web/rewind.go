@@ -19,6 +19,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rewind"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/waiting"
 	"github.com/sluice-go/sluice/live"
 )
 
@@ -201,8 +202,8 @@ func (v *rewinder) recorded(ctx context.Context, tags []byte, at time.Duration) 
 		if err := v.send(tags); err != nil {
 			return err
 		}
-		if err := wait(ctx, at-rewindLead-time.Since(began)); err != nil {
-			return err
+		if !waiting.For(at-rewindLead-time.Since(began), ctx.Done()) {
+			return context.Cause(ctx)
 		}
 		var err error
 		tags, at, err = v.reader.Next()
@@ -212,8 +213,8 @@ func (v *rewinder) recorded(ctx context.Context, tags []byte, at time.Duration) 
 		}
 		if !errors.Is(err, archive.ErrNothingYet) {
 			v.server.Log.Warn("a part of a recording is left out", "stream", v.stream, "error", err)
-			if err := wait(ctx, rewindPoll); err != nil { // a disk that fails is not asked at once again
-				return err
+			if !waiting.For(rewindPoll, ctx.Done()) { // a disk that fails is not asked at once again
+				return context.Cause(ctx)
 			}
 			continue
 		}
@@ -231,8 +232,8 @@ func (v *rewinder) recorded(ctx context.Context, tags []byte, at time.Duration) 
 		case there && time.Since(quiet) > rewindOver:
 			return v.live(ctx, st)
 		}
-		if err := wait(ctx, rewindPoll); err != nil {
-			return err
+		if !waiting.For(rewindPoll, ctx.Done()) {
+			return context.Cause(ctx)
 		}
 	}
 }
@@ -256,21 +257,6 @@ func (v *rewinder) live(ctx context.Context, st *live.Stream) error {
 		if err := v.send(p); err != nil {
 			return err
 		}
-	}
-}
-
-// wait waits, not at all for a time that is not positive.
-func wait(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return context.Cause(ctx)
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 

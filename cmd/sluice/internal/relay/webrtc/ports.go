@@ -12,6 +12,7 @@ import (
 	"github.com/pion/ice/v4"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/waiting"
 )
 
 const (
@@ -95,12 +96,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 			}
 			// A temporary error, for example no free descriptors. The library would
 			// accept no more.
-			pause := time.NewTimer(acceptPause)
-			select {
-			case <-pause.C:
-			case <-b.server.Ctx.Done():
-			}
-			pause.Stop()
+			waiting.For(acceptPause, b.server.Ctx.Done())
 			continue
 		}
 		from, err := netip.ParseAddrPort(c.RemoteAddr().String())
