@@ -11,6 +11,7 @@ type counters struct {
 	gopFrames     int // of video since the newest key frame
 	gopBytes      int
 	gopFrom       uint32
+	gopWhole      bool            // that has come; a publisher may begin before one
 	gop           groupOfPictures // the latest that is complete
 }
 
@@ -23,10 +24,10 @@ func (c *counters) count(k kind, at uint32, n int) {
 	c.frames++
 	c.bytes += int64(n)
 	if k&isKey != 0 {
-		if c.gopFrames > 0 {
+		if c.gopWhole && c.gopFrames > 0 {
 			c.gop = groupOfPictures{c.gopFrames, c.gopBytes, time.Duration(int32(at-c.gopFrom)) * time.Millisecond}
 		}
-		c.gopFrames, c.gopBytes, c.gopFrom = 0, 0, at
+		c.gopFrames, c.gopBytes, c.gopFrom, c.gopWhole = 0, 0, at, true
 	}
 	if k.picture() && k&isSide == 0 {
 		c.gopFrames++

@@ -228,6 +228,7 @@ func (s *Stream) restore(st *StreamState, tags []byte) error {
 		p := mem.Wrap(body, nil)
 		r.hasData = r.hasData || kind(k).data()
 		r.push(h.Type, kind(k), t, h.Time, st.Came[i], p)
+		s.received.count(kind(k), h.Time, h.Size) // for the groups
 		p.Release()
 		if st.Marks != nil {
 			r.setMark(r.next-1, st.Marks[i])
