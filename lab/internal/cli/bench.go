@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -181,19 +182,17 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 }
 
 func verdict(results *report.File, check bool, err error) error {
-	failed, invalid := false, false
-	for i := range results.Scenarios {
-		failed = failed || results.Scenarios[i].State == measure.Failed
-		invalid = invalid || results.Scenarios[i].State == measure.Invalid
+	some := func(state measure.State) bool {
+		return slices.ContainsFunc(results.Scenarios, func(o measure.Outcome) bool { return o.State == state })
 	}
 	switch {
 	case results.Interrupted:
 		return &exitError{ExitUnusable, nil}
 	case err != nil:
 		return fail(err)
-	case failed:
+	case some(measure.Failed):
 		return &exitError{ExitFailure, nil}
-	case invalid:
+	case some(measure.Invalid):
 		return &exitError{ExitUnusable, nil}
 	case check && !report.Holds(results.Summaries()):
 		return &exitError{ExitMissed, nil}
@@ -202,15 +201,11 @@ func verdict(results *report.File, check bool, err error) error {
 }
 
 func (a App) list(scenarios []lab.Scenario) error {
-	longest := 0
+	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 	for _, s := range scenarios {
-		longest = max(longest, len(s.Name))
+		fmt.Fprintf(w, "%s\t%s\n", s.Name, s.Title)
 	}
-	var b strings.Builder
-	for _, s := range scenarios {
-		fmt.Fprintf(&b, "%-*s  %s\n", longest, s.Name, s.Title)
-	}
-	if _, err := io.WriteString(a.Stdout, b.String()); err != nil {
+	if err := w.Flush(); err != nil {
 		return fail(err)
 	}
 	return nil

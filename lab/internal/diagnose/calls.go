@@ -117,24 +117,31 @@ func either(list ...matcher) matcher {
 	}
 }
 
-//go:embed functions.txt
-var functions string
+var (
+	//go:embed functions.txt
+	functions string
+	//go:embed advice.txt
+	advices string
 
-// kinds are those of functions.txt, each as one pattern.
-var kinds = func() map[string]string {
+	// kinds are those of functions.txt, each as one pattern; advice is what to try, by the rule.
+	kinds, advice = sections(functions, "|"), sections(advices, " ")
+)
+
+// sections are the texts that stand indented below their names, their lines joined.
+func sections(file, joint string) map[string]string {
 	all, name := map[string]string{}, ""
-	for line := range strings.Lines(functions) {
-		switch text, isPattern := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "\t"); {
-		case isPattern && all[name] != "":
-			all[name] += "|" + text
-		case isPattern:
+	for line := range strings.Lines(file) {
+		switch text, below := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "\t"); {
+		case below && all[name] != "":
+			all[name] += joint + text
+		case below:
 			all[name] = text
 		case text != "" && text[0] != '#':
 			name = text
 		}
 	}
 	return all
-}()
+}
 
 func kind(name string) matcher {
 	if kinds[name] == "" {
@@ -152,6 +159,7 @@ var (
 	isMonitor, isInterpreter, isHandoff, isCgo      = kind("monitor"), kind("interpreter"), kind("handoff"), kind("cgo")
 	isTimer, isClock, isBriefly, isStarting         = kind("timer"), kind("clock"), kind("briefly"), kind("starting")
 	isFlush, isBlockWork, isCompiling, isFormatting = kind("flush"), kind("block-work"), kind("compiling"), kind("formatting")
+	isRuntimeCall, isSleeping, isReadersLock        = kind("runtime-call"), kind("sleeping"), kind("readers-lock")
 )
 
 // through returns whether a stack passes a function of that kind. Package net

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -52,23 +53,21 @@ var rules = []rule{
 	{"delayed-ack", [][]string{byCalls}, false, "", delayedAck},
 	{"connection-per-request", [][]string{byCPU, byCalls}, true, "", connectionPerRequest},
 	{"reopened-file", [][]string{byCPU, byCalls}, true, "", reopenedFile},
-	{"timers", [][]string{byCPU}, true, "", named(spending(passing(isTimer), "timers", "setting, stopping and firing timers",
-		"write down when something came, and let a timer that fires look whether it is too long ago, and set itself again if not; one timer for many that need not be exact"))},
-	{"clock", [][]string{byCPU}, true, "", spending(passing(isClock), "the clock", "reading the clock", "read it once for many, and pass it on; a coarse clock that a ticker sets; measure one call of many")},
-	{"handoffs", [][]string{byCPU}, true, "go", spending(without(isHandoff, either(isAsking, isTimer)), "channels", "channels, and in starting and ending goroutines",
-		"hand over many at a time: a slice for each send, a range of the work for each goroutine; workers that stay")},
+	{"timers", [][]string{byCPU}, true, "", named(spending(passing(isTimer), "timers", "setting, stopping and firing timers"))},
+	{"clock", [][]string{byCPU}, true, "", spending(passing(isClock), "the clock", "reading the clock")},
+	{"handoffs", [][]string{byCPU}, true, "go", spending(without(isHandoff, either(isAsking, isTimer)), "channels", "channels, and in starting and ending goroutines")},
 	{"cgo-calls", [][]string{byCPU}, true, "go", spending(func(frames []evidence.Frame) bool {
 		return through(frames, isCgo) && strings.HasPrefix(frames[0].Func, "runtime.")
-	}, "runtime.cgocall", "going from Go to C and back, and not in C",
-		"do more in each call: hand C an array or a buffer, with the loop over it there; write what is short in Go")},
+	}, "runtime.cgocall", "going from Go to C and back, and not in C")},
 	{"page-faults", [][]string{byKernel}, true, "", pageFaults},
 	{"processes", [][]string{byKernel, byCalls}, true, "", processes},
-	{"compiled-again", [][]string{byCPU}, true, "", named(spending(passing(isCompiling), "compiling", "compiling regular expressions and templates",
-		"compile once, in a variable of the package or a cache by pattern, and use it from all goroutines"))},
+	{"compiled-again", [][]string{byCPU}, true, "", named(spending(passing(isCompiling), "compiling", "compiling regular expressions and templates"))},
 	{"formatting", [][]string{byCPU}, true, "", named(formatting)},
 	{"allocations", [][]string{byCPU}, true, "", named(allocations)},
 	{"lock-contention", [][]string{byWaits}, false, "", lockContention},
+	{"runtime-calls", [][]string{byGo}, false, "go", runtimeCalls},
 	{"small-pool", [][]string{byGo}, false, "go", smallPool},
+	{"sleeps", [][]string{byWaits}, false, "", sleeps},
 	{"host-names", [][]string{byGo}, false, "go", nameLookups},
 	{"goroutine-leak", [][]string{byGo}, false, "go", goroutineLeak},
 }
@@ -94,7 +93,8 @@ func Diagnose(e *evidence.Evidence) (findings []Finding, open []Open) {
 		if !(found.Score >= faint) || math.IsInf(found.Score, 0) { // not a number is no score
 			continue
 		}
-		found.Rule = r.name
+		found.Rule = cmp.Or(found.Rule, r.name) // some find what goes by another name
+		found.Try = cmp.Or(found.Try, advice[found.Rule])
 		found.Score, found.Share = min(found.Score, 1), min(max(found.Share, 0), 1)
 		findings = append(findings, found)
 	}
@@ -180,6 +180,10 @@ type Finding struct {
 	Clue  string  `json:"clue"`  // in words
 	Try   string  `json:"try,omitempty"`
 	Score float64 `json:"score"` // what the order rests on: the part of the time that it is thought to cost, 0..1
+}
+
+func finding(tool, top string, share, score float64, clue string, args ...any) Finding {
+	return Finding{Tool: tool, Top: top, Share: share, Score: score, Clue: fmt.Sprintf(clue, args...)}
 }
 
 // Open is a rule that could not be decided.

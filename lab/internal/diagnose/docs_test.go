@@ -13,9 +13,12 @@ func TestThePageNamesEveryRuleAndTool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := evidence.Tools()
+	names := append(evidence.Tools(), "refused-connections")
 	for _, r := range rules {
 		names = append(names, r.name)
+		if advice[r.name] == "" {
+			t.Errorf("there is nothing to try against %s", r.name)
+		}
 	}
 	for _, name := range names {
 		if !strings.Contains(string(text), "`"+name+"`") {

@@ -102,12 +102,8 @@ func spots(p *evidence.Profile, pick func([]evidence.Frame) bool, at func([]evid
 	if empty(p) {
 		return nil
 	}
-	type line struct {
-		frame evidence.Frame
-		value float64
-	}
 	sums := map[string]float64{}
-	best := map[string]line{}
+	best := map[string]evidence.Frame{}
 	lines := map[evidence.Frame]float64{}
 	for _, st := range p.Stacks {
 		if len(st.Frames) == 0 || !pick(st.Frames) {
@@ -116,13 +112,13 @@ func spots(p *evidence.Profile, pick func([]evidence.Frame) bool, at func([]evid
 		fr := at(st.Frames)
 		sums[fr.Func] += float64(st.Value)
 		lines[fr] += float64(st.Value)
-		if lines[fr] > best[fr.Func].value {
-			best[fr.Func] = line{fr, lines[fr]}
+		if lines[fr] > lines[best[fr.Func]] {
+			best[fr.Func] = fr
 		}
 	}
 	var list []spot
 	for fn, sum := range sums {
-		list = append(list, spot{best[fn].frame, sum / float64(p.Total)})
+		list = append(list, spot{best[fn], sum / float64(p.Total)})
 	}
 	slices.SortFunc(list, func(a, b spot) int {
 		return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(a.frame.Func, b.frame.Func))
@@ -181,7 +177,7 @@ func (s *facts) plain() []Finding {
 		{evidence.ToolPerfRecord, s.Perf, innermost, "of the processor time in the function itself, the kernel's included"},
 	} {
 		if top := spots(p.profile, anyStack, p.at); len(top) > 0 {
-			add(p.tool, place(top[0].frame), top[0].share, units.Percent(top[0].share)+" "+p.clue+", "+inAll(p.profile))
+			add(p.tool, place(top[0].frame), top[0].share, units.Percent(top[0].share)+" "+p.clue+", "+units.Figure(float64(p.profile.Total), p.profile.Unit)+" in all")
 		} else if p.profile != nil {
 			add(p.tool, "nothing", 0, "no sample")
 		}
@@ -206,14 +202,4 @@ func (s *facts) plain() []Finding {
 		add(evidence.ToolSharing, "cache lines", sh.Shared, fmt.Sprintf("%s of %s samples with several threads running, %s at a line that several used", units.Percent(sh.Parallel), units.Count(sh.Samples), units.Percent(sh.Shared)))
 	}
 	return list
-}
-
-func inAll(p *evidence.Profile) string {
-	switch p.Unit {
-	case "ns":
-		return units.Time(time.Duration(p.Total)) + " in all"
-	case "B":
-		return units.Bytes(p.Total) + " in all"
-	}
-	return units.Count(p.Total) + " in all"
 }

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -8,17 +9,19 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
+// called is a finding of what strace saw, at the place of the processor time of a kind.
+func (s *facts) called(kind func([]evidence.Frame) bool, otherwise string, share, score float64, clue string, args ...any) Finding {
+	return finding(evidence.ToolStrace, where(s.cpu, kind, otherwise), share, score, clue, args...)
+}
+
 // smallWrites: most calls that write move few bytes, one after the other, so that the
 // calls cost more than the bytes. What a compressor writes when it is flushed belongs to
 // another rule.
 func smallWrites(s *facts) (Finding, string) {
 	writes := func(frames []evidence.Frame) bool { return through(frames, isWrite) && !through(frames, isFlush) }
 	cpu, small := s.cpuShare(writes), s.writes.part(s.writes.again)
-	f := Finding{
-		Tool: evidence.ToolStrace, Top: where(s.cpu, writes, "write"), Share: small, Score: cpu * small * s.busy,
-		Clue: fmt.Sprintf("%s of writes were under 512 B and followed another with nothing read in between", units.Percent(small)),
-		Try:  "gather what is written in a buffer of 16 KiB or more (bufio.Writer, sluice.BufWriter) and flush it when there is nothing more to say, or hand several pieces to one call (net.Buffers, writev)",
-	}
+	f := s.called(writes, "write", small, cpu*small*s.busy,
+		"%s of writes were under 512 B and followed another with nothing read in between", units.Percent(small))
 	if size, part := usual(s.writes.sizes); part > 0.5 && size < 512 {
 		f.Clue += fmt.Sprintf(", most of them %s", units.Bytes(size))
 	}
@@ -31,11 +34,8 @@ func smallReads(s *facts) (Finding, string) {
 	cpu := s.cpuIn(isRead)
 	// A read behind which the next one finds nothing took all that there was.
 	small := min(s.reads.part(s.reads.again), s.reads.askedUnder(512))
-	return Finding{
-		Tool: evidence.ToolStrace, Top: where(s.cpu, passing(isRead), "read"), Share: small, Score: small * (1 - s.reads.part(s.reads.failed)) * cpu * s.busy,
-		Clue: fmt.Sprintf("%s of reads asked for less than 512 B and got it, one after the other; calls that read took %s of the processor time", units.Percent(small), units.Percent(cpu)),
-		Try:  "read into a buffer of 16 KiB or more and parse there: bufio.Reader, or sluice.BufReader, which lends the bytes",
-	}, ""
+	return s.called(passing(isRead), "read", small, small*(1-s.reads.part(s.reads.failed))*cpu*s.busy,
+		"%s of reads asked for less than 512 B and got it, one after the other; calls that read took %s of the processor time", units.Percent(small), units.Percent(cpu)), ""
 }
 
 const (
@@ -66,12 +66,8 @@ func smallBuffer(s *facts) (Finding, string) {
 	if size, part := usual(s.writes.sizes); size == room && part > 0.5 {
 		passed = s.cpuIn(isWrite) // what is read in pieces is passed on in pieces
 	}
-	f := Finding{
-		Tool: evidence.ToolStrace, Share: full, Top: where(s.cpu, passing(isRead), "read"),
-		Score: full * (1 - r.part(r.failed)) * (cpu + passed) * s.busy * callBytes / float64(callBytes+room),
-		Clue:  fmt.Sprintf("%s of reads filled their %s bytes", units.Percent(full), units.Count(room)),
-		Try:   "a buffer of 64 KiB or more: bufio.NewReaderSize instead of bufio.NewReader (4,096 bytes), sluice.NewBufReader (64 KiB), or sizes that follow the stream",
-	}
+	f := s.called(passing(isRead), "read", full, full*(1-r.part(r.failed))*(cpu+passed)*s.busy*callBytes/float64(callBytes+room),
+		"%s of reads filled their %s bytes", units.Percent(full), units.Count(room))
 	if !exact {
 		f.Clue = fmt.Sprintf("%s of reads filled the room that they had, at most %s bytes", units.Percent(full), units.Count(room))
 	}
@@ -87,34 +83,21 @@ const gathered = 64 << 10
 
 // fsyncPerRecord: the program waits for the disk after each little that it writes.
 func fsyncPerRecord(s *facts) (Finding, string) {
-	if s.calls.Took <= 0 {
-		return Finding{}, ""
-	}
-	var calls int64
-	var took float64
+	calls, took := int64(0), 0.0
 	for _, c := range s.calls.ByName {
 		if isFileSync(c.Name) {
 			calls += c.Count
 			took += c.Time.Seconds()
 		}
 	}
-	if calls == 0 {
+	if calls == 0 || s.calls.Took <= 0 {
 		return Finding{}, ""
 	}
 	each := max(0, s.writes.bytes) / calls
 	part := min(1, took/s.calls.Took.Seconds())
-	top := where(s.cpu, passing(isFileSync), "fsync")
-	for _, p := range s.waits.Places {
-		if through(p.Frames, isFileSync) {
-			top = place(ownOrInnermost(p.Frames))
-			break
-		}
-	}
-	return Finding{
-		Tool: evidence.ToolStrace, Top: top, Share: part, Score: 0.8 * part * gathered / float64(gathered+each),
-		Clue: fmt.Sprintf("in fsync for %s of the time: %s calls, %s written for each", units.Percent(part), units.Count(calls), units.Bytes(each)),
-		Try:  "group commit: one fsync for all records that came while the last one was under way; or say which records need not be durable at once",
-	}, ""
+	top := cmp.Or(s.waitingIn(isFileSync).top, where(s.cpu, passing(isFileSync), "fsync"))
+	return finding(evidence.ToolStrace, top, part, 0.8*part*gathered/float64(gathered+each),
+		"in fsync for %s of the time: %s calls, %s written for each", units.Percent(part), units.Count(calls), units.Bytes(each)), ""
 }
 
 // emptyPolls: most calls find nothing to do.
@@ -130,11 +113,8 @@ func emptyPolls(s *facts) (Finding, string) {
 	}
 	part := float64(nothing) / float64(nothing+useful)
 	cpu := s.cpuIn(either(isSyscall, isRead, isWrite))
-	return Finding{
-		Tool: evidence.ToolStrace, Top: where(s.cpu, passing(either(isSyscall, isRead)), "EAGAIN"), Share: part, Score: part * cpu * s.busy,
-		Clue: fmt.Sprintf("%s of calls found nothing to do, %s of them; system calls took %s of the processor time", units.Percent(part), units.Count(nothing), units.Percent(cpu)),
-		Try:  "wait until the poller says that there is something; no loops over files that are not ready, no poll with a timeout of 0",
-	}, ""
+	return s.called(passing(either(isSyscall, isRead)), "EAGAIN", part, part*cpu*s.busy,
+		"%s of calls found nothing to do, %s of them; system calls took %s of the processor time", units.Percent(part), units.Count(nothing), units.Percent(cpu)), ""
 }
 
 // wide is the number of descriptors from which on a call of poll costs more than one of epoll_wait by far.
@@ -151,7 +131,7 @@ func widePolls(s *facts) (Finding, string) {
 	if calls < fewRepeats || watched < wide*calls {
 		return Finding{}, ""
 	}
-	f := s.spent(passing(isPolling), "poll", "poll and select", "epoll, or kqueue: the kernel is given each descriptor once, and says which have something; libuv, libevent and asyncio do it")
+	f := s.spent(passing(isPolling), "poll", "poll and select")
 	f.Clue += fmt.Sprintf(", which were asked about %s descriptors each time", units.Count(watched/calls))
 	return f, ""
 }
@@ -161,11 +141,8 @@ func noDescriptors(s *facts) (Finding, string) {
 	if s.calls.NoFiles < fewRepeats {
 		return Finding{}, ""
 	}
-	return Finding{
-		Tool: evidence.ToolStrace, Top: where(s.cpu, passing(either(isOpening, isAccepting)), "accept"), Share: float64(s.calls.NoFiles) / float64(s.calls.Total), Score: 1,
-		Clue: fmt.Sprintf("%s calls within %s failed since as many files are open as the process may have (EMFILE)", units.Count(s.calls.NoFiles), units.Time(s.calls.Took)),
-		Try:  "a higher limit (ulimit -n, LimitNOFILE of systemd); close what is done; wait a moment before the next accept",
-	}, ""
+	return s.called(passing(either(isOpening, isAccepting)), "accept", float64(s.calls.NoFiles)/float64(s.calls.Total), 1,
+		"%s calls within %s failed since as many files are open as the process may have (EMFILE)", units.Count(s.calls.NoFiles), units.Time(s.calls.Took)), ""
 }
 
 // fewRepeats is how often something is done before it counts as again and again.
@@ -181,30 +158,33 @@ func delayedAck(s *facts) (Finding, string) {
 	part := float64(c.Delayed) / float64(c.Replies)
 	took := min(1, c.DelayedTime.Seconds()/c.Took.Seconds())
 	each := c.DelayedTime / time.Duration(c.Delayed)
-	return Finding{
-		Tool: evidence.ToolStrace, Top: where(s.cpu, passing(isWrite), "write"), Share: part, Score: 0.9 * part * took,
-		Clue: fmt.Sprintf("%s of replies came %s behind small writes: those behind the first wait for its acknowledgement (Nagle), which the peer delays by 40 ms", units.Percent(part), units.Time(each)),
-		Try:  "one write for what belongs together (a buffer, writev, MSG_MORE), and TCP_NODELAY",
-	}, ""
+	return s.called(passing(isWrite), "write", part, 0.9*part*took,
+		"%s of replies came %s behind small writes: those behind the first wait for its acknowledgement (Nagle), which the peer delays by 40 ms", units.Percent(part), units.Time(each)), ""
 }
 
 // mostOnNew is how many writes a connection has that is made for one request, with its handshake.
 const mostOnNew = 4
 
-// connectionPerRequest: a connection to the same address is made again and again, with little on each.
+// connectionPerRequest: a connection to the same address is made again and again, with little on each, or not made since
+// nothing is there.
 func connectionPerRequest(s *facts) (Finding, string) {
-	c := s.calls
-	if c.Dialled.Count < fewRepeats || c.Requests > mostOnNew*c.Dialled.Count {
+	c, cpu := s.calls, s.cpuIn(isDialling)
+	switch {
+	case c.Refused.Count >= fewRepeats: // of one request each, if there are any
+		f := s.called(passing(isDialling), "connect", cpu, max(cpu*s.busy, 0.9*min(1, float64(c.Refused.Count)/float64(max(1, c.Replies)))),
+			"%s connections to %s could not be made within %s: nothing answers there", units.Count(c.Refused.Count), c.Refused.Name, units.Time(c.Took))
+		f.Rule = "refused-connections"
+		return f, ""
+	case c.Dialled.Count < fewRepeats || c.Requests > mostOnNew*c.Dialled.Count:
 		return Finding{}, ""
 	}
-	cpu := s.cpuIn(isDialling)
-	return Finding{
-		Tool: evidence.ToolStrace, Top: where(s.cpu, passing(isDialling), "connections"), Share: cpu, Score: cpu * s.busy,
-		Clue: fmt.Sprintf("%s connections to %s within %s, with %.1f writes on each; making and ending them took %s of the processor time",
-			units.Count(c.Dialled.Count), c.Dialled.Name, units.Time(c.Took), float64(c.Requests)/float64(c.Dialled.Count), units.Percent(cpu)),
-		Try: "keep connections and use them again: a pool, HTTP keep-alive (read a reply's body to its end, one client for all requests; a long keep-alive in the server)",
-	}, ""
+	return s.called(passing(isDialling), "connections", cpu, cpu*s.busy,
+		"%s connections to %s within %s, with %.1f writes on each; making and ending them took %s of the processor time",
+		units.Count(c.Dialled.Count), c.Dialled.Name, units.Time(c.Took), float64(c.Requests)/float64(c.Dialled.Count), units.Percent(cpu)), ""
 }
+
+// isResolverFile matches what the C library looks at whenever it is asked for the address of a host.
+var isResolverFile = oneOf("/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf")
 
 // reopenedFile: files are opened, or asked about by their names, again and again.
 func reopenedFile(s *facts) (Finding, string) {
@@ -212,13 +192,15 @@ func reopenedFile(s *facts) (Finding, string) {
 	if c.Opened.Count < fewRepeats {
 		return Finding{}, ""
 	}
+	if isResolverFile(c.Opened.Name) && !s.goProgram {
+		f := s.spent(passing(isResolving), "getaddrinfo", "asking for addresses of hosts")
+		f.Rule = "host-names"
+		return f, ""
+	}
 	part := float64(c.Reopened) / float64(max(1, c.Opens))
 	cpu := s.cpuIn(isOpening)
-	return Finding{
-		Tool: evidence.ToolStrace, Top: where(s.cpu, passing(isOpening), "open"), Share: part, Score: part * cpu * s.busy,
-		Clue: fmt.Sprintf("%s was opened or asked about %s times within %s, and %s of such calls named what one had before; they took %s of the processor time", c.Opened.Name, units.Count(c.Opened.Count), units.Time(c.Took), units.Percent(part), units.Percent(cpu)),
-		Try:  "open it once and keep it (pread from its start, append to its end), or keep what is in it until it changes (inotify, its time)",
-	}, ""
+	return s.called(passing(isOpening), "open", part, part*cpu*s.busy,
+		"%s was opened or asked about %s times within %s, and %s of such calls named what one had before; they took %s of the processor time", c.Opened.Name, units.Count(c.Opened.Count), units.Time(c.Took), units.Percent(part), units.Percent(cpu)), ""
 }
 
 // blockedLoop: the thread that answers all connections does one long job, and the others wait.
@@ -235,9 +217,6 @@ func blockedLoop(s *facts) (Finding, string) {
 	if list := spots(s.cpu, anyStack, ownOrInnermost); len(list) > 0 && list[0].frame.Own() {
 		top = place(list[0].frame)
 	}
-	return Finding{
-		Tool: evidence.ToolStrace, Top: top, Share: part, Score: own,
-		Clue: fmt.Sprintf("%s in which an event loop did one thing, of %s on average, while other events waited: %s of the time", units.Plural(c.Turns, "turn"), units.Time(c.Blocked/time.Duration(c.Turns)), units.Percent(part)),
-		Try:  "long work in other threads or processes (worker_threads, run_in_executor), or in pieces with a return to the loop in between; no calls that wait (fs.readFileSync, time.sleep)",
-	}, ""
+	return finding(evidence.ToolStrace, top, part, own,
+		"%s in which an event loop did one thing, of %s on average, while other events waited: %s of the time", units.Plural(c.Turns, "turn"), units.Time(c.Blocked/time.Duration(c.Turns)), units.Percent(part)), ""
 }

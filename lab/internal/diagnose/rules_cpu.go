@@ -29,17 +29,13 @@ func allocations(s *facts) (Finding, string) {
 	if malloc == 0 && (s.goProgram || gc == 0) {
 		return Finding{}, ""
 	}
-	f := Finding{
-		Tool: s.cpuTool, Share: malloc + gc, Top: where(s.cpu, passing(isMalloc), "malloc"),
-		Score: aboveUsual(malloc+gc) * s.busy,
-		Try:   "use memory again: a buffer that the caller keeps, a pool, or views that the reader lends (sluice.BufReader's Next and View); make slices and maps as large as they will be",
-	}
-	f.Clue = fmt.Sprintf("allocating and freeing took %s of the processor time", units.Percent(malloc))
+	f := finding(s.cpuTool, where(s.cpu, passing(isMalloc), "malloc"), malloc+gc, aboveUsual(malloc+gc)*s.busy,
+		"allocating and freeing took %s of the processor time", units.Percent(malloc))
 	if gc > 0 {
 		f.Clue += ", GC " + units.Percent(gc)
 	}
 	if s.goProgram && gc > 2*malloc {
-		f.Try = "let the heap grow further before it is collected (a higher GOGC, with GOMEMLIMIT as the bound); " + f.Try
+		f.Try = "let the heap grow further before it is collected (a higher GOGC, with GOMEMLIMIT as the bound); " + advice["allocations"]
 	}
 	if !s.goProgram && gc > malloc {
 		f.Clue, f.Top = "GC took "+units.Percent(gc)+" of the processor time", "GC"
@@ -62,13 +58,9 @@ func flushPerWrite(s *facts) (Finding, string) {
 	// Name the caller of the flush, who decides when to flush, and not the compressor,
 	// which may be a third-party package.
 	list := spots(s.cpu, passing(isFlush), caller)
-	return Finding{
-		// The tables are half of what a block costs by itself, the calls that write
-		// it the other half.
-		Tool: s.cpuTool, Share: cpu, Top: place(list[0].frame), Score: min(cpu, 2*work) * s.busy,
-		Clue: fmt.Sprintf("%s of the processor time passed in Flush of a compressor, %s for the tables of its blocks", units.Percent(cpu), units.Percent(work)),
-		Try:  "gather 16 KiB or more before Flush, or flush by time, every 100 ms say; each flush ends a block, and the next begins with tables of its own",
-	}, ""
+	// The tables are half of what a block costs by itself, the calls that write it the other half.
+	return finding(s.cpuTool, place(list[0].frame), cpu, min(cpu, 2*work)*s.busy,
+		"%s of the processor time passed in Flush of a compressor, %s for the tables of its blocks", units.Percent(cpu), units.Percent(work)), ""
 }
 
 // caller is the own frame outside of the outermost compressor's flush.
@@ -89,11 +81,10 @@ func caller(frames []evidence.Frame) evidence.Frame {
 // scheduler's stack alone is seen.
 func busySpin(s *facts) (Finding, string) {
 	const yielding = "runtime.Gosched"
-	f := s.spent(without(isAsking, either(isBriefly, isGC)), yielding, "calls that ask whether there is something and do not wait",
-		"wait for the event: a channel without default, a condition, a poller")
+	f := s.spent(without(isAsking, either(isBriefly, isGC)), yielding, "calls that ask whether there is something and do not wait")
 	switch {
 	case !s.goProgram || f.Top != yielding:
-	case f.Score < Significant:
+	case f.Score < Significant, s.waitingIn(isRuntimeCall).blocked() >= Significant: // who asks for a collection yields until it is over
 		return Finding{}, ""
 	default:
 		return Finding{}, units.Percent(f.Share) + " of its processor time goes by in runtime.Gosched: a profile does not say which goroutine yields again and again"
@@ -113,21 +104,23 @@ func pageFaults(s *facts) (Finding, string) {
 	}
 	kernel := *s
 	kernel.cpu, kernel.cpuTool = s.Perf, evidence.ToolPerfRecord
-	f := kernel.spent(passing(isFaulting), "page faults", "page faults and in giving memory back to the kernel",
-		"keep memory and use it again: buffers and mappings that stay; with glibc M_MMAP_THRESHOLD and M_TRIM_THRESHOLD; in Go a higher GOGC or GOMEMLIMIT; pread in place of a mapping")
+	f := kernel.spent(passing(isFaulting), "page faults", "page faults and in giving memory back to the kernel")
 	f.Score = aboveUsual(f.Share) * s.busy
 	return f, ""
 }
 
 // processes: programs or threads are started, and end, with little to do for each.
 func processes(s *facts) (Finding, string) {
-	f := s.spent(passing(isStarting), "fork and exec", "starting and ending processes and threads, the loading of their libraries included",
-		"one process for many items: a loop within the program, xargs, what the shell has built in; workers or a pool of threads that stay")
-	switch lost := s.unsampled(); {
+	f := s.spent(passing(isStarting), "fork and exec", "starting and ending processes and threads, the loading of their libraries included")
+	lost := 0.0 // the part that perf missed, of a program that starts threads again and again
+	if s.Perf != nil && s.CPUTime > 0 && s.begun() >= fewStarts {
+		lost = 1 - float64(s.Perf.Total)/float64(s.CPUTime)
+	}
+	switch {
 	case s.idle:
 	case lost > f.Share:
-		f.Tool, f.Top, f.Share, f.Score = evidence.ToolStrace, "clone", lost, lost*s.busy
-		f.Clue = fmt.Sprintf("%s threads or processes began within %s, and %s of the processor time passed in such as end within a millisecond, which perf cannot sample",
+		f = finding(evidence.ToolStrace, "clone", lost, lost*s.busy,
+			"%s threads or processes began within %s, and %s of the processor time passed in such as end within a millisecond, which perf cannot sample",
 			units.Count(s.begun()), units.Time(s.calls.Took), units.Percent(lost))
 	case samples(s.cpu) < fewSamples:
 		return Finding{}, tooFew(s.cpu)
@@ -145,21 +138,12 @@ func (s *facts) begun() (n int64) {
 	return n
 }
 
-// unsampled is the part of the processor time that perf missed, of a program that starts threads again and again.
-func (s *facts) unsampled() float64 {
-	if s.Perf == nil || s.CPUTime <= 0 || s.begun() < fewStarts {
-		return 0
-	}
-	return max(0, 1-float64(s.Perf.Total)/float64(s.CPUTime))
-}
-
 // fewStarts is how many threads have to begin while strace looks for that to say something.
 const fewStarts = 100
 
 // formatting: texts are made and read by functions that look at each value's type.
 func formatting(s *facts) (Finding, string) {
-	f := s.spent(without(isFormatting, isWrite), "printf", "formatting and parsing texts",
-		"in the hot path strconv.Append and plain appends in place of fmt; structs in place of map[string]any, or generated code, for JSON; log only at the level that is on")
+	f := s.spent(without(isFormatting, isWrite), "printf", "formatting and parsing texts")
 	f.Score = aboveUsual(f.Share) * s.busy
 	return f, ""
 }
@@ -180,16 +164,13 @@ func named(look func(*facts) (Finding, string)) func(*facts) (Finding, string) {
 }
 
 // spending is a rule for processor time in functions of a kind, whatever they are called for.
-func spending(pick func([]evidence.Frame) bool, top, what, try string) func(*facts) (Finding, string) {
-	return func(s *facts) (Finding, string) { return s.spent(pick, top, what, try), "" }
+func spending(pick func([]evidence.Frame) bool, top, what string) func(*facts) (Finding, string) {
+	return func(s *facts) (Finding, string) { return s.spent(pick, top, what), "" }
 }
 
-func (s *facts) spent(pick func([]evidence.Frame) bool, top, what, try string) Finding {
+func (s *facts) spent(pick func([]evidence.Frame) bool, top, what string) Finding {
 	cpu := s.cpuShare(pick)
-	return Finding{
-		Tool: s.cpuTool, Share: cpu, Top: where(s.cpu, pick, top), Score: cpu * s.busy, Try: try,
-		Clue: fmt.Sprintf("%s of the processor time passed in %s", units.Percent(cpu), what),
-	}
+	return finding(s.cpuTool, where(s.cpu, pick, top), cpu, cpu*s.busy, "%s of the processor time passed in %s", units.Percent(cpu), what)
 }
 
 const (
@@ -224,10 +205,7 @@ func sharedLine(s *facts) (Finding, string) {
 	if shared < poorSharing || sh.Where == nil {
 		return Finding{}, ""
 	}
-	return Finding{
-		Tool: evidence.ToolSharing, Top: place(*sh.Where), Share: shared, Score: shared * own * s.busy,
-		Clue: fmt.Sprintf("%d threads were at the cache line %s at the same time and wrote to it, in %s of the samples with several running: it goes to and fro between the processors",
-			sh.Threads, sh.Line, units.Percent(shared)),
-		Try: "a counter for each thread or goroutine, each on cache lines of its own (pad to 128 bytes), added up when the sum is asked for; look for other fields that are written beside what others read",
-	}, ""
+	return finding(evidence.ToolSharing, place(*sh.Where), shared, shared*own*s.busy,
+		"%d threads were at the cache line %s at the same time and wrote to it, in %s of the samples with several running: it goes to and fro between the processors",
+		sh.Threads, sh.Line, units.Percent(shared)), ""
 }

@@ -23,11 +23,8 @@ func cpuQuota(s *facts) (Finding, string) {
 		worked, waited = time.Duration(s.cpu.Total), q.Stopped
 	}
 	lost := q.Stopped.Seconds() / (q.Stopped + worked).Seconds() * min(1, (worked+waited).Seconds()/s.Took.Seconds())
-	f := Finding{
-		Tool: evidence.ToolCgroup, Top: "control group " + q.Group, Share: part, Score: min(lost, part),
-		Clue: fmt.Sprintf("stopped in %s of %s periods, for %s of all processors' time within %s, since its quota was used up", units.Count(q.Throttled), units.Count(q.Periods), units.Time(q.Stopped), units.Time(s.Took)),
-		Try:  "raise the quota, or do without one and give weights (cpu.max, docker --cpus, Kubernetes' limits.cpu, systemd's CPUQuota); no more threads at work at once than it has processors: GOMAXPROCS, worker processes",
-	}
+	f := finding(evidence.ToolCgroup, "control group "+q.Group, part, min(lost, part),
+		"stopped in %s of %s periods, for %s of all processors' time within %s, since its quota was used up", units.Count(q.Throttled), units.Count(q.Periods), units.Time(q.Stopped), units.Time(s.Took))
 	if q.Processors > 0 {
 		f.Clue += fmt.Sprintf(": %.2f processors", q.Processors)
 	}

@@ -404,7 +404,7 @@ func TestAQuotaThatOthersUsedUpCostsAnIdleProgramNothing(t *testing.T) {
 
 func TestAProgramWithoutDescriptorsIsNamed(t *testing.T) {
 	e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), Waits: &evidence.Waits{}, Sharing: &evidence.Sharing{},
-		CPU: profile(0.5, "syscall.Syscall6", "syscall.accept4", "internal/poll.(*FD).Accept", "main.serve"), Calls: &evidence.Calls{Took: time.Second, Total: 100, NoFiles: 40}}
+		CPU: profile(0.5, "syscall.Syscall6", "syscall.accept4", "internal/poll.(*FD).Accept", "main.serve"), Calls: &evidence.Calls{Took: time.Second, Total: 100, Mishaps: evidence.Mishaps{NoFiles: 40}}}
 	if f, found := First(first(Diagnose(e))); !found || f.Rule != "no-descriptors" || f.Top != "main.serve" {
 		t.Errorf("%+v", f)
 	}
@@ -420,6 +420,12 @@ func TestThreadsThatSpinOrParkForALock(t *testing.T) {
 		if f, found := First(first(Diagnose(e))); !found || f.Rule != "lock-contention" {
 			t.Errorf("%s: %+v", name, f)
 		}
+	}
+	// What a thread waits for in a mutex shows in its system calls: other waits, of threads without work, are not for that.
+	idle := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), Sharing: &evidence.Sharing{}, Perf: profile(0.2, "futex_do_wait", "__lll_lock_wait_private", "malloc", "enter"),
+		Calls: &evidence.Calls{Took: time.Second, Woken: 200, Parked: 4 * time.Second, LockTime: time.Second / 10}}
+	if f, found := First(first(Diagnose(idle))); found {
+		t.Errorf("threads without work: %+v", f)
 	}
 	free := profile(0.5, "pthread_mutex_lock@@GLIBC_2.2.5", "count")
 	free.Stacks[1].Frames[0].Func = "pthread_mutex_unlock@@GLIBC_2.2.5"
@@ -539,5 +545,93 @@ func TestThreadsThatPerfCannotSample(t *testing.T) {
 	calls.ByName[0].Count = 10
 	if _, open := Diagnose(e); len(open) < 8 {
 		t.Errorf("from 3 samples only %+v is left open", open)
+	}
+}
+
+// A place in a channel, or a condition, for which requests wait is a lock, where one of them works at a time; not where
+// few wait, or goroutines that may have no request.
+func TestAChannelThatIsALockWhileItsHolderComputes(t *testing.T) {
+	for _, c := range []struct {
+		reason      string
+		mean, alone float64
+		serves, is  bool
+	}{
+		{"chan receive", 12, 0.7, true, true}, {"chan send", 12, 0.7, true, true}, {"sync.Cond.Wait", 12, 0.7, true, true},
+		{"chan receive", 12, 0.4, true, false}, {"chan receive", 2, 0.7, true, false}, {"chan receive", 12, 0.9, false, false},
+	} {
+		waits := &evidence.Waits{Took: time.Second, Samples: 100, Running: 1, Waiting: 16, Places: []evidence.Place{{Reason: c.reason, Mean: c.mean, Alone: c.alone, Serves: c.serves, Frames: []evidence.Frame{{Func: "main.handle"}}}}}
+		e := &evidence.Evidence{Took: time.Second, Go: "go1.26", Tools: all(), Waits: waits}
+		if f, found := First(first(Diagnose(e))); found != c.is || found && (f.Rule != "lock-contention" || f.Top != "main.handle" || !strings.Contains(f.Clue, "12.0 waited for the lock")) {
+			t.Errorf("%+v: %+v", c, f)
+		}
+	}
+}
+
+// Requests that ask for a collection, all stacks or statistics wait for each other: while they yield that is no spinning.
+func TestRequestsThatStopTheRuntime(t *testing.T) {
+	for _, c := range []struct {
+		reason, call string
+		cpu          *evidence.Profile
+		mean         float64
+	}{
+		{"semacquire", "runtime.GC", profile(0.5, "runtime.gosched_m", "runtime.mcall"), 6},
+		{"semacquire", "runtime.Stack", profile(0.1, "runtime.goready"), 13},
+		{"stopping the world", "runtime.ReadMemStats", profile(0.1, "runtime.goready"), 13},
+		{"semacquire", "runtime/debug.freeOSMemory", profile(0.1, "runtime.goready"), 13},
+		{"chan receive", "runtime/debug.Stack", profile(0.6, "runtime.step", "runtime.traceback1", "runtime.Stack", "runtime/debug.Stack", "main.handle"), 0},
+	} {
+		waits := &evidence.Waits{Took: time.Second, Samples: 100, Running: 1, Waiting: 16, Places: []evidence.Place{{Reason: c.reason, Mean: c.mean, Frames: []evidence.Frame{{Func: c.call}, {Func: "main.handle"}}}}}
+		e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Go: "go1.26", Tools: all(), Waits: waits, CPU: c.cpu, Calls: &evidence.Calls{Took: time.Second}, Sharing: &evidence.Sharing{}}
+		findings, open := Diagnose(e)
+		if f, found := First(findings); !found || f.Rule != "runtime-calls" || f.Top != "main.handle" || len(open) > 0 {
+			t.Errorf("%s: %+v, %+v", c.call, f, open)
+		}
+	}
+}
+
+func TestRequestsThatSleep(t *testing.T) {
+	asleep := func(serves bool) *evidence.Evidence {
+		return &evidence.Evidence{Took: time.Second, CPUTime: time.Millisecond, Go: "go1.26", Tools: all(), Waits: &evidence.Waits{Took: time.Second, Samples: 100, Waiting: 16,
+			Places: []evidence.Place{{Reason: evidence.ReasonSleep, Mean: 14, Serves: serves, Frames: []evidence.Frame{{Func: "time.Sleep"}, {Func: "main.handle"}}}}}}
+	}
+	inC := func(times int64, took time.Duration) *evidence.Evidence {
+		return &evidence.Evidence{Took: time.Second, CPUTime: 20 * time.Millisecond, Tools: all(), Calls: &evidence.Calls{Took: time.Second, Mishaps: evidence.Mishaps{Sleeps: times, Slept: took}}, Sharing: &evidence.Sharing{},
+			Perf: profile(0.3, "clock_nanosleep@GLIBC_2.2.5", "__nanosleep", "usleep", "main.handle")}
+	}
+	for name, c := range map[string]struct {
+		e   *evidence.Evidence
+		top string
+	}{
+		"handlers":              {asleep(true), "main.handle"},
+		"goroutines of its own": {asleep(false), ""},
+		"a loop in C":           {inC(300, 900*time.Millisecond), "main.handle"},
+		"threads in C":          {inC(4000, 12*time.Second), "main.handle"},
+		"seldom":                {inC(10, 900*time.Millisecond), ""},
+		"short":                 {inC(300, 30*time.Millisecond), ""},
+	} {
+		if f, found := First(first(Diagnose(c.e))); found != (c.top != "") || found && (f.Rule != "sleeps" || f.Top != c.top) {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
+
+func TestWhatIsNotThereIsNoConnectionPerRequest(t *testing.T) {
+	calls := &evidence.Calls{Took: time.Second, Total: 1000, Replies: 400, Mishaps: evidence.Mishaps{Refused: evidence.Repeated{Name: "10.0.0.1:81", Count: 400}}}
+	e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), Calls: calls, Perf: profile(0.3, "__x64_sys_connect", "connect", "main.ask"), Sharing: &evidence.Sharing{}}
+	if f, found := First(first(Diagnose(e))); !found || f.Rule != "refused-connections" || f.Top != "main.ask" || !strings.Contains(f.Clue, "400 connections to 10.0.0.1:81 could not be made") || f.Try == "" {
+		t.Errorf("%+v", f)
+	}
+}
+
+// The C library looks at the same files for each name that it is asked for: that they are opened again is not the fault.
+func TestNamesThatTheCLibraryIsAskedFor(t *testing.T) {
+	calls := &evidence.Calls{Took: time.Second, Total: 1000, Opens: 900, Reopened: 899, Opened: evidence.Repeated{Name: "/etc/nsswitch.conf", Count: 900}}
+	e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), Calls: calls, Perf: profile(0.7, "do_sys_openat2", "__x64_sys_openat", "fopen", "getaddrinfo", "main.ask"), Sharing: &evidence.Sharing{}}
+	if f, found := First(first(Diagnose(e))); !found || f.Rule != "host-names" || f.Top != "main.ask" {
+		t.Errorf("%+v", f)
+	}
+	calls.Opened.Name = "/etc/app.conf"
+	if f, found := First(first(Diagnose(e))); !found || f.Rule != "reopened-file" {
+		t.Errorf("%+v", f)
 	}
 }

@@ -25,9 +25,13 @@ type queue struct {
 	sends   bool    // to a channel
 }
 
-// likeLocks is the part of the moments with one goroutine in I/O from which on a channel is taken for a
-// lock.
-const likeLocks = 0.5
+const (
+	// likeLocks is the part of the moments with one goroutine in I/O, or at work, from which on a channel is taken for a
+	// lock.
+	likeLocks = 0.5
+	// crowd is how many have to wait for one at work. Of few that do not wait for each other one often works by chance.
+	crowd = 3
+)
 
 // working is how many goroutines work or are ready at any time, at least one.
 func (s *facts) working() float64 { return max(1, s.waits.Running+s.waits.Runnable) }
@@ -49,8 +53,9 @@ func (s *facts) queues() []*queue {
 	case s.Waits != nil:
 		for _, p := range s.Waits.Places {
 			channel := p.Reason == "chan send" || p.Reason == "chan receive" || p.Reason == "select"
-			if evidence.LocksGoroutines(p.Reason) || channel && p.WhileIO >= likeLocks && !p.Grew {
-				add(s.waitsTool, p.Frames, p.Mean, p.WhileIO).sends = p.Reason == "chan send"
+			one := channel && p.WhileIO >= likeLocks || (channel || p.Reason == "sync.Cond.Wait") && p.Serves && p.Alone >= likeLocks && p.Mean >= crowd
+			if evidence.LocksGoroutines(p.Reason) || one && !p.Grew {
+				add(s.waitsTool, p.Frames, p.Mean, p.WhileIO).sends = p.Reason == "chan send" && p.Alone < likeLocks
 			}
 		}
 	case !empty(s.Block) && s.Took > 0:
@@ -62,7 +67,7 @@ func (s *facts) queues() []*queue {
 	case s.Calls != nil && s.Took > 0:
 		c := s.Calls
 		waited, inIO := c.LockTime, c.LockIO
-		if s.parksIn(isLocking) { // for a lock of readers and writers
+		if s.parksIn(isReadersLock) {
 			waited, inIO = waited+c.Parked, inIO+c.ParkedIO
 		}
 		waited += time.Duration(s.spun() * s.CPUTime.Seconds() / s.Took.Seconds() * float64(s.callsTook()))
@@ -135,6 +140,10 @@ func (s *facts) parksIn(kind matcher) bool {
 // that and what works or is ready meanwhile.
 func (q *queue) blocked() float64 { return q.waiting / (q.working + q.waiting) }
 
+func (q *queue) found(score float64, clue string, args ...any) Finding {
+	return finding(q.tool, q.top, q.blocked(), score, clue, args...)
+}
+
 // oftenWoken is how many times a second threads have to wait for each other for that to be worth a word.
 const oftenWoken = 20
 
@@ -162,7 +171,6 @@ const mostOthers = 0.5
 // lockOverIO: goroutines wait for a lock whose holder waits for I/O.
 func lockOverIO(s *facts) (Finding, string) {
 	f := locked(s.queues(), func(q *queue) float64 { return q.blocked() * q.inIO })
-	f.Try = cmp.Or(f.Try, "hold the lock around the state only: take what is needed, unlock, then read or write; a lock for each connection, or one goroutine that owns it, where calls must not mix")
 	return s.clear(f)
 }
 
@@ -186,7 +194,6 @@ func lockContention(s *facts) (Finding, string) {
 		f.Score = min(f.Score, spare)
 		return f, ""
 	}
-	f.Try = cmp.Or(f.Try, "do less while the lock is held; a lock for each part of the data; atomic values or a copy for each goroutine where only sums are asked for")
 	return s.clear(f)
 }
 
@@ -196,11 +203,8 @@ func locked(list []*queue, score func(*queue) float64) Finding {
 		if score(q) <= f.Score {
 			continue
 		}
-		f = Finding{
-			Tool: q.tool, Top: q.top, Share: q.blocked(), Score: score(q), Try: q.try,
-			Clue: fmt.Sprintf("%.1f waited for the lock at any time; its holder was in I/O or asleep for %s of that", q.waiting, units.Percent(q.inIO)),
-		}
-		switch {
+		f = q.found(score(q), "%.1f waited for the lock at any time; its holder was in I/O or asleep for %s of that", q.waiting, units.Percent(q.inIO))
+		switch f.Try = q.try; {
 		case q.sends:
 			f.Clue = fmt.Sprintf("%.1f waited to send to a channel at any time; who receives, or has its places, was in I/O or asleep for %s of that", q.waiting, units.Percent(q.inIO))
 			f.Try = "more goroutines that receive, or less I/O and sleep in them; a longer channel helps with bursts only"
@@ -211,35 +215,59 @@ func locked(list []*queue, score func(*queue) float64) Finding {
 	return f
 }
 
-// nameLookups: goroutines wait until the names of hosts are found.
-func nameLookups(s *facts) (Finding, string) {
-	q := queue{working: s.working()}
+// waitingIn is what waits below functions of a kind, but for goroutines of the libraries' own in I/O, for which others
+// wait.
+func (s *facts) waitingIn(kind matcher) *queue {
+	q := &queue{tool: s.waitsTool, working: s.working()}
 	for _, p := range s.waits.Places {
 		own, known := evidence.Own(p.Frames)
-		if !through(p.Frames, isResolving) || !known && p.Reason == evidence.ReasonNetwork {
-			continue // of the goroutines that ask for one of them
+		if !through(p.Frames, kind) || !known && p.Reason == evidence.ReasonNetwork {
+			continue
 		}
 		if q.waiting += p.Mean; q.top == "" {
 			q.top = place(own)
 		}
 	}
-	return Finding{
-		Tool: s.waitsTool, Top: q.top, Share: q.blocked(), Score: q.blocked(),
-		Clue: fmt.Sprintf("%.1f goroutines waited for the address of a host at any time", q.waiting),
-		Try:  "keep connections, or addresses for some seconds; a resolver that is near and answers, a short timeout in resolv.conf; names that end in a dot, so that no search list is tried",
-	}, ""
+	return q
+}
+
+// sleeps: who has a request sleeps before the answer, which leaves those behind it waiting.
+func sleeps(s *facts) (Finding, string) {
+	q := &queue{tool: s.waitsTool, working: s.working()}
+	for _, p := range s.waits.Places {
+		if p.Serves && p.Reason == evidence.ReasonSleep {
+			q.waiting, q.top = q.waiting+p.Mean, cmp.Or(q.top, place(ownOrInnermost(p.Frames)))
+		}
+	}
+	if c := s.calls; !s.goProgram && c.Sleeps >= fewRepeats && s.Took > 0 {
+		q = &queue{tool: evidence.ToolStrace, top: where(s.cpu, passing(isSleeping), "sleep"), waiting: c.Slept.Seconds() / s.callsTook().Seconds(),
+			working: s.CPUTime.Seconds() / s.Took.Seconds()}
+	}
+	return q.found(min(1, q.waiting)*q.blocked(), "%.1f slept with a request at any time", q.waiting), ""
+}
+
+// runtimeCalls: the runtime is asked again and again for what stops all goroutines, or follows their stacks.
+func runtimeCalls(s *facts) (Finding, string) {
+	f := s.spent(passing(isRuntimeCall), "runtime.Stack", "collections, statistics and stacks that the program asks the runtime for")
+	if q := s.waitingIn(isRuntimeCall); q.blocked() > f.Score {
+		f = q.found(q.blocked(), "%.1f goroutines waited at any time for collections, statistics or stacks that they ask the runtime for, which stop all others", q.waiting)
+	}
+	return f, ""
+}
+
+// nameLookups: goroutines wait until the names of hosts are found.
+func nameLookups(s *facts) (Finding, string) {
+	q := s.waitingIn(isResolving)
+	return q.found(q.blocked(), "%.1f goroutines waited for the address of a host at any time", q.waiting), ""
 }
 
 // smallPool: goroutines wait for one of few connections or places, and all of those are in use.
 func smallPool(s *facts) (Finding, string) {
 	var f Finding
 	for _, p := range s.waits.Places {
-		if used := float64(p.Pool) + s.working(); p.Pool > 0 && p.Mean/(used+p.Mean) > f.Score {
-			f = Finding{
-				Tool: s.waitsTool, Top: place(ownOrInnermost(p.Frames)), Share: p.Mean / (used + p.Mean), Score: p.Mean / (used + p.Mean),
-				Clue: fmt.Sprintf("%.1f goroutines waited here at any time (%s) while %d others were in I/O or asleep below: there seem to be that many connections, or places", p.Mean, p.Reason, p.Pool),
-				Try:  "a larger pool, if what it leads to can do more at a time; give back what is taken sooner",
-			}
+		q := &queue{tool: s.waitsTool, top: place(ownOrInnermost(p.Frames)), waiting: p.Mean, working: float64(p.Pool) + s.working()}
+		if p.Pool > 0 && q.blocked() > f.Score {
+			f = q.found(q.blocked(), "%.1f goroutines waited here at any time (%s) while %d others were in I/O or asleep below: there seem to be that many connections, or places", p.Mean, p.Reason, p.Pool)
 		}
 	}
 	return f, ""
@@ -268,11 +296,8 @@ func goroutineLeak(s *facts) (Finding, string) {
 		if score <= f.Score {
 			continue
 		}
-		f = Finding{
-			Tool: s.waitsTool, Top: place(ownOrInnermost(p.Frames)), Share: float64(p.Last) / float64(max(w.Last, 1)), Score: score,
-			Clue: fmt.Sprintf("%s goroutines wait here (%s), %s more than %s before, and none has gone on", units.Count(int64(p.Last)), p.Reason, units.Count(int64(added)), units.Time(w.Took)),
-			Try:  "give each goroutine a way to end: a context, a channel that is closed, a buffer of one for an answer that may not be fetched",
-		}
+		f = finding(s.waitsTool, place(ownOrInnermost(p.Frames)), float64(p.Last)/float64(max(w.Last, 1)), score,
+			"%s goroutines wait here (%s), %s more than %s before, and none has gone on", units.Count(int64(p.Last)), p.Reason, units.Count(int64(added)), units.Time(w.Took))
 	}
 	return f, ""
 }

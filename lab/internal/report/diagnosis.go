@@ -19,8 +19,8 @@ func Diagnosis(d *diagnose.Diagnosis) []document.Item {
 	unused := slices.DeleteFunc(slices.Clone(e.Tools), func(t evidence.Tool) bool {
 		return t.State != evidence.Missing && t.State != evidence.Failed
 	})
-	for why, names := range byReason(unused, func(t evidence.Tool) (why, name string) { return strings.TrimSuffix(t.State+": "+t.Note, ": "), t.Name }) {
-		items = append(items, document.Say(names+" "+why))
+	for _, j := range byReason(unused, func(t evidence.Tool) (why, name string) { return strings.TrimSuffix(t.State+": "+t.Note, ": "), t.Name }) {
+		items = append(items, document.Say(j[1]+" "+j[0]))
 	}
 	t := &document.Table{Class: "findings", Columns: document.Columns("cost", "tool", "share", "top function or event", "rule")}
 	t.Columns[0].Left, t.Columns[1].Left, t.Columns[3].Left, t.Columns[4].Left = false, true, true, true
@@ -44,8 +44,8 @@ func Diagnosis(d *diagnose.Diagnosis) []document.Item {
 			items = append(items, document.Note(tool.Name+": "+tool.Note))
 		}
 	}
-	for why, rules := range byReason(d.Open, func(o diagnose.Open) (why, rule string) { return o.Why, o.Rule }) {
-		items = append(items, &document.Para{Mark: "undecided", MarkStyle: document.Bold, Text: rules + ": " + why})
+	for _, j := range byReason(d.Open, func(o diagnose.Open) (why, rule string) { return o.Why, o.Rule }) {
+		items = append(items, &document.Para{Mark: "undecided", MarkStyle: document.Bold, Text: j[1] + ": " + j[0]})
 	}
 	mark, text := diagnosisVerdict(d)
 	return append(items, &document.Para{Mark: mark, MarkStyle: document.Bold, Text: text})
@@ -81,23 +81,17 @@ func lookedAt(e *evidence.Evidence) []string {
 	return words
 }
 
-func byReason[T any](list []T, split func(T) (why, name string)) iter.Seq2[string, string] {
-	var order []string
-	names := map[string][]string{}
+// byReason joins the names of what has one reason.
+func byReason[T any](list []T, split func(T) (why, name string)) (joined [][2]string) {
 	for _, x := range list {
 		why, name := split(x)
-		if names[why] == nil {
-			order = append(order, why)
+		if at := slices.IndexFunc(joined, func(j [2]string) bool { return j[0] == why }); at >= 0 {
+			joined[at][1] += ", " + name
+			continue
 		}
-		names[why] = append(names[why], name)
+		joined = append(joined, [2]string{why, name})
 	}
-	return func(yield func(why, names string) bool) {
-		for _, why := range order {
-			if !yield(why, strings.Join(names[why], ", ")) {
-				return
-			}
-		}
-	}
+	return joined
 }
 
 // flames are the flame graphs: what costs time and what allocates openly, the

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/lab"
@@ -221,14 +222,8 @@ func Tally(summaries []Summary) map[Status]int {
 
 // Holds reports whether no target was missed, or left without a figure.
 func Holds(summaries []Summary) bool {
-	for _, s := range summaries {
-		for _, t := range s.Targets {
-			if t.Status == Missed || t.Why == NoFigure {
-				return false
-			}
-		}
-	}
-	return true
+	fails := func(t TargetResult) bool { return t.Status == Missed || t.Why == NoFigure }
+	return !slices.ContainsFunc(summaries, func(s Summary) bool { return slices.ContainsFunc(s.Targets, fails) })
 }
 
 func tallyText(summaries []Summary) string {

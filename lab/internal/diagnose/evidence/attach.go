@@ -194,7 +194,7 @@ func straceOf(ctx context.Context, pid, leader int, dir string, d time.Duration,
 		}
 		return strconv.Itoa(n) + ":"
 	}
-	eventfds, prompt, processes := eventfdsOf(leader), promptOf(family, nameOf), processesOf(family, nameOf)
+	known, processes := connectionsOf(family, nameOf), processesOf(family, nameOf)
 	if err := attach(ctx, cmd, " attached", min(d, straceFor)); err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func straceOf(ctx context.Context, pid, leader int, dir string, d time.Duration,
 		return nil, err
 	}
 	defer file.Close()
-	return readStrace(file, goProgram, eventfds, prompt, processes)
+	return readStrace(file, goProgram, known, processes)
 }
 
 // processesOf names the process of each thread, so that descriptors of two with one number are two. A thread that is
@@ -217,16 +217,6 @@ func processesOf(pids []int, nameOf func(pid int) string) map[string]string {
 		}
 	}
 	return names
-}
-
-func eventfdsOf(pid int) map[int]bool {
-	found := map[int]bool{}
-	for number, path := range descriptorsOf(pid) {
-		if to, err := os.Readlink(path); err == nil && to == "anon_inode:[eventfd]" {
-			found[number] = true
-		}
-	}
-	return found
 }
 
 // descriptorsOf are those that a process has, with their paths below /proc.
@@ -265,7 +255,8 @@ func (s *gatherer) pid(ctx context.Context) (int, error) {
 	if len(s.Command) == 0 {
 		return s.PID, nil
 	}
-	for try := range 2 {
+	var why error
+	for range 2 {
 		if s.started == nil {
 			cmd := exec.Command(s.Command[0], s.Command[1:]...)
 			p, err := child.Start(cmd, s.Command[0])
@@ -283,16 +274,13 @@ func (s *gatherer) pid(ctx context.Context) (int, error) {
 		}
 		select {
 		case <-s.started.Gone():
-			why := s.started.Ended()
+			why = s.started.Ended()
 			s.stop()
-			if try > 0 {
-				return 0, fmt.Errorf("%s ends within %v, which is too short to be looked at: %w", strings.Join(s.Command, " "), warmUp, why)
-			}
 		default:
 			return s.started.PID(), nil
 		}
 	}
-	return 0, nil // not reached: the second try returns
+	return 0, fmt.Errorf("%s ends within %v, which is too short to be looked at: %w", strings.Join(s.Command, " "), warmUp, why)
 }
 
 func (s *gatherer) stop() {

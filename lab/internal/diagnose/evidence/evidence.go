@@ -1,6 +1,9 @@
 package evidence
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Evidence is everything that was seen of one program.
 type Evidence struct {
@@ -79,10 +82,8 @@ func (e *Evidence) Why(tool string) string {
 }
 
 func (e *Evidence) state(tool string) Tool {
-	for _, t := range e.Tools {
-		if t.Name == tool {
-			return t
-		}
+	if at := slices.IndexFunc(e.Tools, func(t Tool) bool { return t.Name == tool }); at >= 0 {
+		return e.Tools[at]
 	}
 	return Tool{}
 }
@@ -135,6 +136,11 @@ type Place struct {
 	// WhileIO is in which part of the moments in which goroutines waited here exactly one
 	// other was in I/O or asleep below the same function: the holder of the lock.
 	WhileIO float64 `json:"while_io,omitempty"`
+	// Serves says that a library's server called what waits here, and that it returned: for one request of many.
+	Serves bool `json:"serves,omitempty"`
+	// Alone is in which part of them exactly one of the goroutines that wait here at times worked, or was ready: the one
+	// that has what others wait for.
+	Alone float64 `json:"alone,omitempty"`
 	// Pool is how many others were in I/O or asleep below it in most of those moments, where that is more than one and
 	// not for a lock: those that have the connections, or places, that there are.
 	Pool   int     `json:"pool,omitempty"`
@@ -163,8 +169,7 @@ type Calls struct {
 	// all added up, and Turns how often.
 	Blocked time.Duration `json:"blocked_ns,omitempty"`
 	Turns   int64         `json:"turns,omitempty"`
-	// NoFiles is how many calls failed since the process had as many files open as it may.
-	NoFiles int64 `json:"no_files,omitempty"`
+	Mishaps
 
 	// Replies is how often something was read behind what was written to the same file. Delayed is how many of
 	// them came as late behind small writes as a delayed acknowledgement, and DelayedTime
@@ -181,6 +186,17 @@ type Calls struct {
 	Opened   Repeated `json:"opened,omitzero"`
 	Opens    int64    `json:"opens,omitempty"`
 	Reopened int64    `json:"reopened,omitempty"`
+}
+
+// Mishaps are what happens to requests, and should not.
+type Mishaps struct {
+	// NoFiles is how many calls failed since the process had as many files open as it may.
+	NoFiles int64 `json:"no_files,omitempty"`
+	// Refused is the address to which most connections could not be made.
+	Refused Repeated `json:"refused,omitzero"`
+	// Sleeps is how often a thread read from a connection that was accepted, slept, and answered; Slept how long in all.
+	Sleeps int64         `json:"sleeps,omitempty"`
+	Slept  time.Duration `json:"slept_ns,omitempty"`
 }
 
 // A Call is one system call of those that were seen.

@@ -87,10 +87,9 @@ func Gather(ctx context.Context, t Target, o Options) (Evidence, error) {
 		}
 	}
 	if err == nil && !slices.ContainsFunc(g.e.Tools, func(t Tool) bool { return t.State == OK }) {
-		err = errors.New("no tool could be used")
 		// What failed says more than what there is nothing for.
 		why := g.e.Tools[max(0, slices.IndexFunc(g.e.Tools, func(t Tool) bool { return t.State == Failed }))]
-		err = fmt.Errorf("%w: %s: %s", err, why.Name, why.Note)
+		err = fmt.Errorf("no tool could be used: %s: %s", why.Name, why.Note)
 	}
 	return g.e, err
 }
@@ -274,7 +273,7 @@ func (e *Evidence) readFile(path string) (tool string, err error) {
 		e.Perf = p
 		return ToolPerfRecord, err
 	case bytes.Contains(first, []byte("(")) && (bytes.Contains(head, []byte(") = ")) || bytes.Contains(head, []byte("<unfinished ...>"))):
-		e.Calls, err = readStrace(in, false, nil, nil, nil)
+		e.Calls, err = readStrace(in, false, nil, nil)
 		if e.Calls != nil {
 			e.Took = max(e.Took, e.Calls.Took)
 		}

@@ -82,12 +82,12 @@ func (l *goLayout) fields(file *elf.File) error {
 		}
 		for _, f := range g.Field {
 			l.offset[f.Name] = int(f.ByteOffset)
-			if inner, ok := f.Type.(*dwarf.TypedefType); ok && f.Name == "sched" {
+			if inner, ok := f.Type.(*dwarf.TypedefType); ok {
 				f.Type = inner.Type
 			}
-			if inner, ok := f.Type.(*dwarf.StructType); ok && f.Name == "sched" {
+			if inner, ok := f.Type.(*dwarf.StructType); ok {
 				for _, in := range inner.Field {
-					l.offset["sched."+in.Name] = int(f.ByteOffset + in.ByteOffset)
+					l.offset[f.Name+"."+in.Name] = int(f.ByteOffset + in.ByteOffset)
 				}
 			}
 		}
@@ -207,7 +207,7 @@ func (m *goMemory) all() (now crowd, err error) {
 			continue
 		}
 		if state == goRunnable || state == goRunning {
-			now.add(state, "", nil)
+			now.add(state, "", nil, field("goid"))
 			continue
 		}
 		reason, pc, bp := ReasonSyscall, field("syscallpc"), field("syscallbp")

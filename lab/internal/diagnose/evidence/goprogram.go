@@ -57,12 +57,9 @@ func goNames(pid int) *goFunctions {
 		return nil
 	}
 	defer file.Close()
-	bias, err := loadBias(pid, file)
-	if err != nil {
-		return nil
-	}
-	funcs, err := openGo(file)
-	if err != nil {
+	bias, err1 := loadBias(pid, file)
+	funcs, err2 := openGo(file)
+	if err1 != nil || err2 != nil {
 		return nil
 	}
 	g := &goFunctions{path: path, bias: bias, funcs: funcs, pcs: map[uint64]Frame{}}

@@ -75,7 +75,8 @@ func perfRecordOf(ctx context.Context, pid, leader int, dir string, d time.Durat
 		p, err = readPerfScript(out, int64(time.Second)/perfRate, names)
 		return err
 	})
-	if p != nil && err == nil && os.Geteuid() != 0 && !seesKernel(p) {
+	kernels := func(f Frame) bool { return f.File == kernelFile }
+	if p != nil && err == nil && os.Geteuid() != 0 && !slices.ContainsFunc(p.Stacks, func(s Stack) bool { return slices.ContainsFunc(s.Frames, kernels) }) {
 		err = errNoKernel
 	}
 	if errors.Is(err, errNoSample) {
@@ -90,12 +91,6 @@ var (
 	// errNoKernel stands beside a profile of the program's own part.
 	errNoKernel = errors.New("without the kernel's part, which is for root, or as root sysctl kernel.perf_event_paranoid=1")
 )
-
-func seesKernel(p *Profile) bool {
-	return slices.ContainsFunc(p.Stacks, func(s Stack) bool {
-		return slices.ContainsFunc(s.Frames, func(f Frame) bool { return f.File == kernelFile })
-	})
-}
 
 func perfScript(ctx context.Context, data string, args []string, read func(io.Reader) error) error {
 	path, err := findPerf()

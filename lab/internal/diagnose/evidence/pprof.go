@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -54,12 +55,9 @@ func readPprof(r io.Reader) (*profile.Profile, error) {
 // pprofOf are the values of a profile of the named type. What the taking of profiles costs is
 // left out.
 func pprofOf(p *profile.Profile, value, count, unit string) (*Profile, error) {
-	v, err := sampleType(p, value)
-	if err != nil {
-		return nil, err
-	}
-	c, err := sampleType(p, count)
-	if err != nil {
+	v, err1 := sampleType(p, value)
+	c, err2 := sampleType(p, count)
+	if err := cmp.Or(err1, err2); err != nil {
 		return nil, err
 	}
 	s := newStackSet()

@@ -1,30 +1,47 @@
 package evidence
 
 import (
+	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
 )
 
-// promptOf returns the descriptors of processes, with nameOf before their numbers, that never hold back a write
-// (TCP_NODELAY, or no TCP), and false for those that may. Those that cannot be looked at are left out.
-func promptOf(pids []int, nameOf func(pid int) string) map[string]bool {
-	found := map[string]bool{}
+// connectionsOf returns the descriptors of processes, with nameOf before their numbers: which never hold back a write
+// (TCP_NODELAY, or no TCP), wake a poller, or are of a port on which one of them listens. Those that cannot be looked
+// at are left out.
+func connectionsOf(pids []int, nameOf func(pid int) string) map[string]connection {
+	found, listens := map[string]connection{}, map[int]bool{}
 	for _, pid := range pids {
 		process, err := unix.PidfdOpen(pid, 0)
 		if err != nil {
 			continue
 		}
-		for number := range descriptorsOf(pid) {
+		for number, path := range descriptorsOf(pid) {
 			file, err := unix.PidfdGetfd(process, number, 0)
 			if err != nil {
 				continue
 			}
 			on, err := unix.GetsockoptInt(file, unix.IPPROTO_TCP, unix.TCP_NODELAY)
+			to, _ := os.Readlink(path)
+			c := connection{prompt: err != nil || on != 0, wakes: to == "anon_inode:[eventfd]"}
+			switch at, _ := unix.Getsockname(file); at := at.(type) {
+			case *unix.SockaddrInet4:
+				c.port = at.Port
+			case *unix.SockaddrInet6:
+				c.port = at.Port
+			}
+			if listening, _ := unix.GetsockoptInt(file, unix.SOL_SOCKET, unix.SO_ACCEPTCONN); listening != 0 {
+				listens[c.port] = true
+			}
+			found[nameOf(pid)+strconv.Itoa(number)] = c
 			unix.Close(file)
-			found[nameOf(pid)+strconv.Itoa(number)] = err != nil || on != 0
 		}
 		unix.Close(process)
+	}
+	for name, c := range found {
+		c.served = c.port > 0 && listens[c.port]
+		found[name] = c
 	}
 	return found
 }

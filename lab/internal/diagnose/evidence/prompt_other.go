@@ -2,4 +2,4 @@
 
 package evidence
 
-func promptOf([]int, func(int) string) map[string]bool { return nil }
+func connectionsOf([]int, func(int) string) map[string]connection { return nil }

@@ -37,6 +37,9 @@ type connection struct {
 	stream bool   // of TCP
 	peer   string // what it is connected to, if that happened meanwhile
 	prompt bool   // no write is held back for an acknowledgement
+	served bool   // it was accepted
+	port   int    // of its own side, 0 not known
+	wakes  bool   // an eventfd, with which a poller is woken
 	dialogue
 }
 
@@ -69,17 +72,17 @@ type file struct{ process, path string }
 
 // repeats follows descriptors: dialogues on them, and what they are made for.
 type repeats struct {
-	process           string // whose descriptors a call names: see processesOf
-	descriptors       map[string]*descriptor
-	opened            map[file]int64
-	out               *Calls
-	dialled, requests map[string]int64 // both by the address
+	process                    string // whose descriptors a call names: see processesOf
+	descriptors                map[string]*descriptor
+	opened                     map[file]int64
+	out                        *Calls
+	dialled, requests, refused map[string]int64 // by the address
 }
 
-func newRepeats(out *Calls, prompt map[string]bool) repeats {
-	r := repeats{out: out, descriptors: make(map[string]*descriptor), dialled: make(map[string]int64), requests: make(map[string]int64), opened: make(map[file]int64)}
-	for number, is := range prompt {
-		r.of(number).prompt = is
+func newRepeats(out *Calls, known map[string]connection) repeats {
+	r := repeats{out: out, descriptors: make(map[string]*descriptor), dialled: make(map[string]int64), requests: make(map[string]int64), refused: make(map[string]int64), opened: make(map[file]int64)}
+	for number, is := range known {
+		r.of(number).connection = is
 	}
 	return r
 }
@@ -99,6 +102,8 @@ func (r *repeats) of(number string) *descriptor {
 // socketAddress is an address as strace writes it, of IPv4 or IPv6.
 var socketAddress = regexp.MustCompile(`htons\((\d+)\).*?inet_(?:addr\(|pton\(AF_INET6, )"([0-9a-fA-F.:]+)"`)
 
+var isRefusal = regexp.MustCompile(`ECONNREFUSED|ETIMEDOUT|E(HOST|NET)UNREACH`).MatchString
+
 // count counts what a program may have any number of: names, which are clones of a part of a
 // line, or sizes.
 func count[K comparable](counts map[K]int64, k K) {
@@ -117,7 +122,7 @@ func (r *repeats) call(name, args, result, after string, moved int64, began, end
 		}
 	case "accept", "accept4":
 		if moved >= 0 && !strings.Contains(rest, "AF_UNIX") {
-			r.of(result).connection = connection{peer: itself}
+			r.of(result).connection = connection{peer: itself, served: true}
 			count(r.dialled, itself)
 		}
 	case "close":
@@ -127,11 +132,19 @@ func (r *repeats) call(name, args, result, after string, moved int64, began, end
 			r.of(number).prompt = true
 		}
 	case "connect":
-		if d := r.of(number); d.stream && (moved == 0 || strings.Contains(after, "EINPROGRESS")) {
-			if at := socketAddress.FindStringSubmatch(rest); at != nil {
-				d.peer = net.JoinHostPort(at[2], at[1])
-				count(r.dialled, d.peer)
-			}
+		d, at := r.of(number), socketAddress.FindStringSubmatch(rest)
+		switch {
+		case !d.stream || at == nil:
+		case moved == 0 || strings.Contains(after, "EINPROGRESS"):
+			d.peer = net.JoinHostPort(at[2], at[1])
+			count(r.dialled, d.peer)
+		case isRefusal(after):
+			count(r.refused, net.JoinHostPort(at[2], at[1]))
+		}
+	case "getsockopt": // what became of one that was in progress
+		if d := r.of(number); d.peer != "" && strings.Contains(rest, "SO_ERROR") && isRefusal(rest) {
+			r.dialled[d.peer]--
+			count(r.refused, d.peer)
 		}
 	case "open", "openat", "stat", "lstat", "newfstatat", "statx", "access", "faccessat", "faccessat2":
 		path := strings.Trim(texts.FindString(args), `"`)
@@ -175,7 +188,7 @@ func (r *repeats) finish() {
 		paths[f.path] = max(paths[f.path], n)
 		r.out.Reopened += n - 1
 	}
-	r.out.Dialled, r.out.Opened = most(r.dialled), most(paths)
+	r.out.Dialled, r.out.Refused, r.out.Opened = most(r.dialled), most(r.refused), most(paths)
 	r.out.Requests = r.requests[r.out.Dialled.Name]
 }
 

@@ -28,7 +28,6 @@ type straceReader struct {
 	lines      int64            // with some call in it
 	foreign    int64            // without
 	goProgram  bool
-	eventfds   map[int]bool
 	threads    map[string]*threadTally
 	processes  map[string]string // by the thread's number: see processesOf
 	out        *Calls
@@ -47,6 +46,8 @@ type threadTally struct {
 	woken                      int
 	last                       float64       // when its call before began or, of one that waits for events, ended
 	turn                       time.Duration // that it was away from its events, 0 where none waited
+	asked                      *descriptor   // that it read last
+	slept                      time.Duration // since then
 	received                   bool          // from a socket, after what it sent last, maybe by another descriptor of it
 }
 
@@ -66,12 +67,11 @@ type callTally struct {
 
 // readStrace reads what strace wrote. When that is cut off in the middle of a
 // line, the line is left out. Input in which no line is strace's is an error.
-// goProgram says that the runtime of Go makes some of the calls for itself; eventfds are
-// descriptors with which its poller is woken, and prompt those on which no write is held back. processes is
-// what processesOf returns.
-func readStrace(r io.Reader, goProgram bool, eventfds map[int]bool, prompt map[string]bool, processes map[string]string) (*Calls, error) {
+// goProgram says that the runtime of Go makes some of the calls for itself; known is what connectionsOf returns, and
+// processes what processesOf does.
+func readStrace(r io.Reader, goProgram bool, known map[string]connection, processes map[string]string) (*Calls, error) {
 	out := &Calls{ByName: []Call{}}
-	s := &straceReader{out: out, goProgram: goProgram, eventfds: eventfds, processes: map[string]string{}, calls: make(map[string]*callTally), unfinished: make(map[string]begun), threads: make(map[string]*threadTally), repeats: newRepeats(out, prompt)}
+	s := &straceReader{out: out, goProgram: goProgram, processes: map[string]string{}, calls: make(map[string]*callTally), unfinished: make(map[string]begun), threads: make(map[string]*threadTally), repeats: newRepeats(out, known)}
 	maps.Copy(s.processes, processes)
 	_, err := eachLine(r, "strace", maxStrace, s.line)
 	if err == nil && s.lines == 0 && s.foreign > 0 {
@@ -171,11 +171,8 @@ func (s *straceReader) born(thread, other, call string) {
 // call books a whole call: its name, arguments and result, what follows that, such as an error's name and text,
 // and the seconds that it took.
 func (s *straceReader) call(thread, name, args, result, after, seconds string) {
-	if name == "read" || name == "write" {
-		number, _, _ := strings.Cut(args, ",")
-		if fd, err := strconv.Atoi(number); err == nil && s.eventfds[fd] {
-			name += " (eventfd)" // so that its 8 bytes are not taken for small data
-		}
+	if number, _, _ := strings.Cut(args, ","); (name == "read" || name == "write") && s.repeats.of(number).wakes {
+		name += " (eventfd)" // so that its 8 bytes are not taken for small data
 	}
 	c := s.calls[name]
 	if c == nil {
@@ -220,6 +217,12 @@ func (s *straceReader) call(thread, name, args, result, after, seconds string) {
 			sends := name == "sendto" || name == "sendmsg"
 			if moved < 512 && d.way == way && !(sends && t.received) {
 				c.Again++
+			}
+			switch {
+			case way == "r":
+				t.asked, t.slept = d, 0
+			case t.asked == d && d.served && t.slept > 0:
+				s.out.Sleeps, s.out.Slept, t.slept = s.out.Sleeps+1, s.out.Slept+t.slept, 0
 			}
 			d.way, t.received = way, strings.HasPrefix(name, "recv") || t.received && !sends
 		}
@@ -279,7 +282,9 @@ func (s *straceReader) waited(thread, name, args, result string, took time.Durat
 	t := s.tally(thread)
 	switch {
 	case !futex:
-		t.io += took
+		if t.io += took; strings.HasSuffix(name, "nanosleep") {
+			t.slept += took
+		}
 	case isLock(args):
 		t.lock += took
 	case strings.Contains(result, "ETIMEDOUT"):

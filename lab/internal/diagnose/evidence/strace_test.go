@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +24,7 @@ func callOf(t *testing.T, c *Calls, name string) Call {
 }
 
 func TestStraceOfAConversation(t *testing.T) {
-	c, err := readStrace(iotest.HalfReader(bytes.NewReader(recorded(t, "strace-net.txt"))), false, nil, nil, nil)
+	c, err := readStrace(iotest.HalfReader(bytes.NewReader(recorded(t, "strace-net.txt"))), false, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,7 @@ func TestStraceOfAConversation(t *testing.T) {
 
 func TestStraceOfAGoProgramFromTheMiddle(t *testing.T) {
 	data := recorded(t, "strace-go.txt")
-	c, err := readStrace(bytes.NewReader(data), false, nil, nil, nil)
+	c, err := readStrace(bytes.NewReader(data), false, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +72,7 @@ func TestStraceOfAGoProgramFromTheMiddle(t *testing.T) {
 		t.Errorf("futex: %+v", futex)
 	}
 	// What is known of descriptors: 6 is the runtime's eventfd.
-	c, err = readStrace(bytes.NewReader(data), true, map[int]bool{6: true}, nil, nil)
+	c, err = readStrace(bytes.NewReader(data), true, map[string]connection{"6": {wakes: true}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +82,7 @@ func TestStraceOfAGoProgramFromTheMiddle(t *testing.T) {
 }
 
 func TestStraceWithTextsAndWithoutTimes(t *testing.T) {
-	c, err := readStrace(bytes.NewReader(recorded(t, "strace-plain.txt")), false, nil, nil, nil)
+	c, err := readStrace(bytes.NewReader(recorded(t, "strace-plain.txt")), false, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +126,7 @@ func TestStraceLines(t *testing.T) {
 		{"signals only", "5 --- SIGURG {si_signo=SIGURG} ---\n5 +++ exited with 0 +++\n", []Call{}},
 	}
 	for _, test := range tests {
-		c, err := readStrace(strings.NewReader(test.lines), false, nil, nil, nil)
+		c, err := readStrace(strings.NewReader(test.lines), false, nil, nil)
 		if err != nil {
 			t.Errorf("%s: %v", test.name, err)
 			continue
@@ -136,17 +138,17 @@ func TestStraceLines(t *testing.T) {
 }
 
 func TestCallsWithoutADescriptorAreCounted(t *testing.T) {
-	c, err := readStrace(strings.NewReader("7 accept4(3, 0x1, [112], SOCK_CLOEXEC) = -1 EMFILE (Too many open files) <0.000010>\n7 accept4(3, 0x1, [112], SOCK_CLOEXEC) = -1 EAGAIN (Resource temporarily unavailable)\n"), true, nil, nil, nil)
+	c, err := readStrace(strings.NewReader("7 accept4(3, 0x1, [112], SOCK_CLOEXEC) = -1 EMFILE (Too many open files) <0.000010>\n7 accept4(3, 0x1, [112], SOCK_CLOEXEC) = -1 EAGAIN (Resource temporarily unavailable)\n"), true, nil, nil)
 	if err != nil || c.NoFiles != 1 || c.ByName[0].Errors != 2 {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
 
 func TestWhatIsNotStraceIsAnError(t *testing.T) {
-	if c, err := readStrace(strings.NewReader("hello\nworld, (how) are you\n"), false, nil, nil, nil); err == nil {
+	if c, err := readStrace(strings.NewReader("hello\nworld, (how) are you\n"), false, nil, nil); err == nil {
 		t.Errorf("got %+v", c)
 	}
-	c, err := readStrace(io.MultiReader(strings.NewReader("close(3) = 0\n"), iotest.ErrReader(io.ErrClosedPipe)), false, nil, nil, nil)
+	c, err := readStrace(io.MultiReader(strings.NewReader("close(3) = 0\n"), iotest.ErrReader(io.ErrClosedPipe)), false, nil, nil)
 	if !errors.Is(err, io.ErrClosedPipe) || c.Total != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -160,7 +162,7 @@ func FuzzStrace(f *testing.F) {
 	}
 	f.Add([]byte("1 2.5 write(3, \"\\\"\", 7) = 7 <0.1>\n<... x resumed>"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := readStrace(bytes.NewReader(data), len(data)%2 == 0, nil, nil, nil)
+		c, err := readStrace(bytes.NewReader(data), len(data)%2 == 0, nil, nil)
 		if c == nil {
 			if err == nil {
 				t.Fatal("neither calls nor an error")
@@ -182,7 +184,7 @@ func FuzzStrace(f *testing.F) {
 }
 
 func TestWaitsForLocksOfTheCLibrary(t *testing.T) {
-	c, err := readStrace(strings.NewReader("1 futex(0x5, FUTEX_WAIT_PRIVATE, 2, NULL) = 0 <0.5>\n1 fsync(3) = 0 <0.25>\n2 futex(0x5, FUTEX_WAIT_PRIVATE, 0, NULL) = 0 <0.125>\n2 fsync(3) = 0 <2.0>\n"), false, nil, nil, nil)
+	c, err := readStrace(strings.NewReader("1 futex(0x5, FUTEX_WAIT_PRIVATE, 2, NULL) = 0 <0.5>\n1 fsync(3) = 0 <0.25>\n2 futex(0x5, FUTEX_WAIT_PRIVATE, 0, NULL) = 0 <0.125>\n2 fsync(3) = 0 <2.0>\n"), false, nil, nil)
 	if err != nil || c.LockTime != 500*time.Millisecond || c.LockIO != 250*time.Millisecond || c.Woken != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -191,7 +193,7 @@ func TestWaitsForLocksOfTheCLibrary(t *testing.T) {
 func TestPollsSayHowManyTheyAsk(t *testing.T) {
 	c, err := readStrace(strings.NewReader(`1 10.0 poll([{fd=3, events=POLLIN}, {fd=4, events=POLLIN}, ...], 1000, -1) = 1 ([{fd=3, revents=POLLIN}]) <0.000010>
 1 10.1 select(5, [3 4], NULL, NULL, {tv_sec=1, tv_usec=0}) = 0 (Timeout) <0.000010>
-`), false, nil, nil, nil)
+`), false, nil, nil)
 	if err != nil || c.ByName[0].Watched != 1000 || c.ByName[1].Watched != 5 {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -210,18 +212,18 @@ func TestStepsThatKeepEventsWaiting(t *testing.T) {
 		"one at a time":         {fmt.Sprintf(fetch+read+fetch+read+fetch, 10.0, 1, 0.01, 10.1, 10.4, 1, 1e-5, 10.5, 10.9, 1, 1e-5), 0},
 		"the wait for an event": {fmt.Sprintf(fetch+fetch+fetch, 10.0, 1, 0.01, 10.02, 1, 5.0, 15.03, 2, 1e-5), 0},
 	} {
-		calls, err := readStrace(strings.NewReader(c.text), false, nil, nil, nil)
+		calls, err := readStrace(strings.NewReader(c.text), false, nil, nil)
 		if err != nil || calls.Blocked.Round(time.Millisecond) != c.want {
 			t.Errorf("%s: %v in %d turns, %v", name, calls.Blocked, calls.Turns, err)
 		}
-		if calls, _ = readStrace(strings.NewReader(c.text), true, nil, nil, nil); calls.Turns > 0 {
+		if calls, _ = readStrace(strings.NewReader(c.text), true, nil, nil); calls.Turns > 0 {
 			t.Errorf("%s, of Go's scheduler: %+v", name, calls)
 		}
 	}
 }
 
 func TestWaitsThatDoNotEndCount(t *testing.T) {
-	c, err := readStrace(strings.NewReader("1 1.0 futex(0x5, FUTEX_WAIT_PRIVATE, 2, NULL <unfinished ...>\n2 1.0 futex(0x7, FUTEX_WAIT_PRIVATE, 0, NULL <unfinished ...>\n3 2.5 close(3) = 0 <0.0>\n"), false, nil, nil, nil)
+	c, err := readStrace(strings.NewReader("1 1.0 futex(0x5, FUTEX_WAIT_PRIVATE, 2, NULL <unfinished ...>\n2 1.0 futex(0x7, FUTEX_WAIT_PRIVATE, 0, NULL <unfinished ...>\n3 2.5 close(3) = 0 <0.0>\n"), false, nil, nil)
 	if err != nil || c.LockTime != 1500*time.Millisecond || c.Parked != 0 || c.Total != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -236,7 +238,7 @@ func TestWaitsOfThreadsForEachOther(t *testing.T) {
 			"1 1.6 write(1, \"\"..., 9) = 9 <0.001>\n"
 	}
 	text += "2 2.0 futex(0x9, FUTEX_WAIT_PRIVATE, 0, NULL) = 0 <0.9>\n" // it waits for work
-	c, err := readStrace(strings.NewReader(text), false, nil, nil, nil)
+	c, err := readStrace(strings.NewReader(text), false, nil, nil)
 	if err != nil || c.LockTime != 500*time.Millisecond || c.Parked.Round(time.Millisecond) != 400*time.Millisecond || c.Timeouts.Round(time.Millisecond) != 100*time.Millisecond ||
 		c.ParkedIO.Round(time.Millisecond) != 20*time.Millisecond || c.Woken != 21 {
 		t.Errorf("%+v, %v", c, err)
@@ -294,7 +296,7 @@ func TestStraceOfWhatIsRepeated(t *testing.T) {
 1 10.743000 write(8, ""..., 1) = 1 <0.000010>
 1 10.744000 read(8, ""..., 64) = 2 <0.000010>
 `
-	c, err := readStrace(strings.NewReader(text), false, nil, map[string]bool{"7": true}, map[string]string{"9": "9:"})
+	c, err := readStrace(strings.NewReader(text), false, map[string]connection{"7": {prompt: true}}, map[string]string{"9": "9:"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +325,7 @@ func TestConnectionsThatAreTakenCount(t *testing.T) {
 1 10.000900 connect(7, {sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr("10.0.0.1")}, 16) = 0 <0.000010>
 1 10.001000 write(7, ""..., 8) = 8 <0.000010>
 `
-	c, err := readStrace(strings.NewReader(text), false, nil, nil, nil)
+	c, err := readStrace(strings.NewReader(text), false, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,11 +349,89 @@ func TestProcessesThatBeginMeanwhileHaveTheirOwnDescriptors(t *testing.T) {
 1 11.0 openat(AT_FDCWD, "/etc/x", O_RDONLY) = 5 <0.000010>
 3 11.1 openat(AT_FDCWD, "/etc/x", O_RDONLY) = 5 <0.000010>
 `
-	c, err := readStrace(strings.NewReader(text), false, nil, nil, nil)
+	c, err := readStrace(strings.NewReader(text), false, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if writes := callOf(t, c, "write"); writes.Count != 4 || writes.Again != 1 || c.Opens != 3 || c.Reopened != 1 {
 		t.Errorf("%+v; %d files, %d again", writes, c.Opens, c.Reopened)
+	}
+}
+
+// Who sleeps between a request and its answer keeps it waiting: over a connection that was accepted, before or
+// meanwhile, and not where a client waits before its next request.
+func TestSleepsBeforeAnAnswer(t *testing.T) {
+	const text = `1 1.0 accept4(3, NULL, NULL, SOCK_CLOEXEC) = 9 <0.000010>
+1 1.0 read(9, ""..., 4096) = 40 <0.000010>
+1 1.1 clock_nanosleep(CLOCK_REALTIME, 0, {tv_sec=0, tv_nsec=3000000}, NULL) = 0 <0.003000>
+1 1.2 write(9, ""..., 44) = 44 <0.000010>
+1 1.3 read(7, ""..., 4096) = 40 <0.000010>
+1 1.4 nanosleep({tv_sec=0, tv_nsec=5000000}, NULL) = 0 <0.005000>
+1 1.5 sendto(7, ""..., 44, 0, NULL, 0) = 44 <0.000010>
+1 1.5 nanosleep({tv_sec=0, tv_nsec=5000000}, NULL) = 0 <0.005000>
+1 1.5 sendto(7, ""..., 44, 0, NULL, 0) = 44 <0.000010>
+2 1.3 read(8, ""..., 4096) = 40 <0.000010>
+2 1.4 nanosleep({tv_sec=1, tv_nsec=0}, NULL) = 0 <1.000000>
+2 2.5 write(8, ""..., 44) = 44 <0.000010>
+3 1.3 read(7, ""..., 4096) = 40 <0.000010>
+3 1.4 nanosleep({tv_sec=1, tv_nsec=0}, NULL) = 0 <1.000000>
+3 2.5 write(1, ""..., 44) = 44 <0.000010>
+`
+	c, err := readStrace(strings.NewReader(text), false, map[string]connection{"7": {served: true}, "8": {}}, nil)
+	if err != nil || c.Sleeps != 3 || c.Slept != 13*time.Millisecond {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func TestConnectionsThatCannotBeMade(t *testing.T) {
+	const text = `1 1.0 socket(AF_INET, SOCK_STREAM|SOCK_NONBLOCK, IPPROTO_IP) = 7 <0.000010>
+1 1.0 connect(7, {sa_family=AF_INET, sin_port=htons(81), sin_addr=inet_addr("10.0.0.1")}, 16) = -1 EINPROGRESS (Operation now in progress) <0.000010>
+1 1.1 getsockopt(7, SOL_SOCKET, SO_ERROR, [ECONNREFUSED], [4]) = 0 <0.000010>
+1 1.2 socket(AF_INET, SOCK_STREAM, IPPROTO_IP) = 7 <0.000010>
+1 1.2 connect(7, {sa_family=AF_INET, sin_port=htons(81), sin_addr=inet_addr("10.0.0.1")}, 16) = -1 ECONNREFUSED (Connection refused) <0.000010>
+1 1.3 socket(AF_INET, SOCK_STREAM|SOCK_NONBLOCK, IPPROTO_IP) = 7 <0.000010>
+1 1.3 connect(7, {sa_family=AF_INET, sin_port=htons(82), sin_addr=inet_addr("10.0.0.1")}, 16) = -1 EINPROGRESS (Operation now in progress) <0.000010>
+1 1.4 getsockopt(7, SOL_SOCKET, SO_ERROR, [0], [4]) = 0 <0.000010>
+`
+	c, err := readStrace(strings.NewReader(text), false, nil, nil)
+	if want := (Repeated{"10.0.0.1:81", 2}); err != nil || c.Refused != want || c.Dialled != (Repeated{"10.0.0.1:82", 1}) {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// What is known of a process's descriptors before its calls are.
+func TestConnectionsThatWereThereBefore(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	far, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.Close()
+	near, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer near.Close()
+	known := connectionsOf([]int{os.Getpid()}, func(int) string { return "me:" })
+	if len(known) == 0 {
+		t.Skip("the descriptors of a process cannot be looked at here")
+	}
+	for conn, served := range map[net.Conn]bool{near: true, far: false} {
+		raw, err := conn.(*net.TCPConn).SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = raw.Control(func(fd uintptr) {
+			if got := known[fmt.Sprint("me:", fd)]; got.served != served || !got.prompt || got.wakes {
+				t.Errorf("accepted %v: %+v", served, got)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }

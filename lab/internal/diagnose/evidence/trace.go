@@ -162,10 +162,10 @@ func (f *follower) stack(s trace.Stack) []Frame {
 }
 
 // trimPark takes off the innermost frames, those of the runtime putting the
-// goroutine to sleep.
+// goroutine to sleep. What programs call of it, such as runtime.GC, stays.
 func trimPark(frames []Frame) []Frame {
 	for i, f := range frames {
-		if !strings.HasPrefix(f.Func, "runtime.") && !strings.HasPrefix(f.Func, "internal/poll.runtime_") && !strings.HasPrefix(f.Func, "internal/poll.(*pollDesc).") &&
+		if name, runtimes := strings.CutPrefix(f.Func, "runtime."); (!runtimes || "A" <= name && name < "[") && !strings.HasPrefix(f.Func, "internal/poll.runtime_") && !strings.HasPrefix(f.Func, "internal/poll.(*pollDesc).") &&
 			!strings.HasPrefix(f.Func, "sync.runtime_") && !strings.HasPrefix(f.Func, "internal/sync.") {
 			return frames[i:]
 		}

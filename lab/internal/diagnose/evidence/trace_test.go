@@ -205,3 +205,58 @@ func TestAPlaceGrows(t *testing.T) {
 		}
 	}
 }
+
+// Of handlers of requests that wait for one place, one works at a time; of those that wait for what is outside as many
+// as it happens. Those of a pool never leave the function that they wait in.
+func TestTheOneThatHasWhatOthersWaitFor(t *testing.T) {
+	handler, worker := stackOf("main.compute", "main.handle", "net/http.(*conn).serve"), stackOf("main.take", "main.worker")
+	reads := stackOf("net.read", "net/http.(*conn).serve")
+	for name, c := range map[string]struct {
+		reason  string
+		waits   []Frame
+		working []int // at one moment after the other
+		leaves  bool
+		serves  bool
+		alone   bool
+	}{
+		"a token":            {"chan receive", handler, []int{1}, true, true, true},
+		"a condition":        {"sync.Cond.Wait", handler, []int{1, 1, 1, 2}, true, true, true},
+		"answers of another": {"chan receive", handler, []int{0, 1, 2, 3, 1, 0, 4}, true, true, false},
+		"one that stays":     {"chan receive", handler, []int{1}, false, false, true},
+		"a pool":             {"chan receive", worker, []int{1}, false, false, false},
+		"asleep":             {ReasonSleep, handler, []int{1}, true, true, false},
+	} {
+		w := newWaitSet()
+		for m := range 40 {
+			now := crowd{}
+			for i := range 8 {
+				id := uint64((m + i) % 8)
+				switch {
+				case i < c.working[m%len(c.working)]:
+					now.add(goRunning, "", nil, id)
+				case i == 7 && c.leaves:
+					now.add(goWaiting, ReasonNetwork, reads, id)
+				default:
+					now.add(goWaiting, c.reason, c.waits, id)
+				}
+			}
+			w.add(now)
+		}
+		for _, p := range w.sum(1).Places {
+			if p.Reason == c.reason && (p.Serves != c.serves || (p.Alone > 0.5) != c.alone) {
+				t.Errorf("%s: of requests: %v, one works for %v", name, p.Serves, p.Alone)
+			}
+		}
+	}
+}
+
+func TestWhatProgramsCallOfTheRuntimeStays(t *testing.T) {
+	for _, c := range []struct{ first, want string }{
+		{"runtime.GC", "runtime.GC"}, {"runtime.ReadMemStats", "runtime.ReadMemStats"},
+		{"runtime.chanrecv1", "main.handle"}, {"runtime.(*timer).park", "main.handle"}, {"sync.runtime_SemacquireMutex", "main.handle"},
+	} {
+		if got := trimPark(stackOf("runtime.gopark", c.first, "main.handle"))[0].Func; got != c.want {
+			t.Errorf("below %s: %s", c.first, got)
+		}
+	}
+}

@@ -78,6 +78,8 @@ type placeTally struct {
 	Place
 	sum      int
 	here     int // at the moment
+	works    int // of those that have waited here, how many work or are ready at the moment
+	alone    int // moments in which goroutines waited here and one of those worked
 	shrank   bool
 	withWait int         // moments in which goroutines waited here
 	inIO     map[int]int // those by how many others were in I/O; one where none worked: then the holder of a lock does not
@@ -94,7 +96,7 @@ func (w *waitSet) add(now crowd) {
 	var calls []*moment
 	w.waits.Samples++
 	for _, p := range w.places {
-		p.here = 0
+		p.here, p.works = 0, 0
 	}
 	for _, m := range now {
 		total += m.count
@@ -104,7 +106,13 @@ func (w *waitSet) add(now crowd) {
 		if len(m.frames) > 0 && (m.state == goSyscall || outside(m.reason, m.frames)) {
 			calls = append(calls, m)
 		}
-		if m.state == goSyscall || m.state == goWaiting {
+		if m.state == goRunning || m.state == goRunnable {
+			for _, id := range m.who {
+				for _, p := range w.seen[id] {
+					p.works++
+				}
+			}
+		} else {
 			p := w.at(*m)
 			p.here += m.count
 			for _, id := range m.who {
@@ -124,7 +132,9 @@ func (w *waitSet) add(now crowd) {
 			p.shrank = true
 		}
 		if p.here > 0 && len(p.Frames) > 0 && !outside(p.Reason, p.Frames) {
-			p.withWait++
+			if p.withWait++; p.works == 1 {
+				p.alone++
+			}
 			n := w.inIO(&p.Place, calls)
 			sends := n == 0 && p.Reason == "chan send" && !p.Frames[len(p.Frames)-1].Own()
 			if p.most = max(p.most, p.here+n); !works && (sends || LocksGoroutines(p.Reason)) {
@@ -205,15 +215,15 @@ func (w *waitSet) ownOf(frames []Frame) []string {
 	return own
 }
 
-// passes reports whether goroutines that wait at p come to its function from elsewhere and go on: those of a pool that
-// wait for work have it below them all the time.
-func (w *waitSet) passes(p *placeTally) bool {
+// passes reports whether goroutines that wait at p come to a function that is below them from elsewhere and go on: those
+// of a pool that wait for work have it below them all the time.
+func (w *waitSet) passes(p *placeTally, fn string) bool {
 	waited, left := 0, 0
 	for _, places := range w.seen {
 		if slices.Contains(places, p) {
 			waited++
 			if slices.ContainsFunc(places, func(o *placeTally) bool {
-				return len(o.Frames) > 0 && !slices.Contains(w.ownOf(o.Frames), w.ownOf(p.Frames)[0])
+				return len(o.Frames) > 0 && !slices.Contains(w.ownOf(o.Frames), fn)
 			}) {
 				left++
 			}
@@ -242,9 +252,14 @@ func (w *waitSet) sum(took time.Duration) *Waits {
 		p.Mean = float64(p.sum) / n
 		p.Grew = out.Samples > 3 && !p.shrank && p.Last >= p.First+growing
 		locks := LocksGoroutines(p.Reason)
+		if len(p.Frames) > 0 && !p.Frames[len(p.Frames)-1].Own() {
+			own := w.ownOf(p.Frames)
+			p.Serves = len(own) > 0 && w.passes(p, own[len(own)-1])
+			p.Alone = float64(p.alone) / float64(max(1, p.withWait))
+		}
 		for n, moments := range p.inIO { // n is not 0 only below a function
 			switch part := float64(moments) / float64(p.withWait); {
-			case n == 0 || !locks && !w.passes(p):
+			case n == 0 || !locks && !w.passes(p, w.ownOf(p.Frames)[0]):
 			case n == 1:
 				p.WhileIO = part
 			case !locks && part >= likePool:
