@@ -57,8 +57,8 @@ type Arrivals struct {
 	on       int
 	waiting  int
 	next     []netip.Prefix // hosts with waiting connections, in the order to serve them
-	timer    *time.Timer    // set while connections wait
-	due      time.Time      // when it fires
+	timer    *time.Timer    // of look; nil before the first connection that waits
+	due      time.Time      // when it fires, while connections wait; zero: it is stopped
 	gaveWay  int64
 	refused  int64
 	now      func() time.Time // nil: time.Now
@@ -108,10 +108,7 @@ func (a *Arrivals) SetQuiet(d time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.quietFor = d
-	if a.timer != nil {
-		a.timer.Stop()
-		a.timer = nil
-	}
+	a.rest()
 	a.admit()
 }
 
@@ -302,12 +299,24 @@ func (a *Arrivals) admit() {
 		}
 	}
 	switch {
-	case a.waiting == 0 && a.timer != nil:
+	case a.waiting == 0:
+		a.rest()
+	case a.due.IsZero():
+		wait := a.quietTime() / 4
+		a.due = a.clock().Add(wait)
+		if a.timer == nil {
+			a.timer = time.AfterFunc(wait, a.look)
+		} else {
+			a.timer.Reset(wait)
+		}
+	}
+}
+
+// rest stops the timer. The lock is held.
+func (a *Arrivals) rest() {
+	if !a.due.IsZero() {
 		a.timer.Stop()
-		a.timer = nil
-	case a.waiting > 0 && a.timer == nil:
-		a.due = a.clock().Add(a.quietTime() / 4)
-		a.timer = time.AfterFunc(a.quietTime()/4, a.look)
+		a.due = time.Time{}
 	}
 }
 
@@ -325,10 +334,14 @@ func (a *Arrivals) look() {
 	now := a.clock()
 	runtime.Gosched() // those that have read something, and lost the processor, go on
 	a.mu.Lock()
-	a.timer = nil
+	if a.due.IsZero() || now.Before(a.due) { // it had fired when it was stopped
+		a.mu.Unlock()
+		return
+	}
 	if late := now.Sub(a.due); late >= a.quietTime()/4 {
 		a.excuse(late)
 	}
+	a.due = time.Time{}
 	var gone []*Arrival
 	// Free no more places than the waiting connections can use: within a host's
 	// share for that host, and within all places for every host.

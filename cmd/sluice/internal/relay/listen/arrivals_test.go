@@ -100,6 +100,34 @@ func TestOldestOfAllGivesWay(t *testing.T) {
 	})
 }
 
+// A timer that has fired when it is stopped, and looks when another one is set by then, does not go on
+// beside that: each time it would be one more.
+func TestOneTimerLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := arrivals(1, 1, time.Second)
+		asked := 0 // twice for each look
+		a.SetTight(func() bool {
+			asked++
+			return false
+		})
+		place := enter(t, a, "192.0.2.1", nil)
+		next := a.Come(netip.MustParseAddr("192.0.2.1"), nil, nil)
+		for range 4 {
+			a.look() // late, of an earlier timer
+		}
+		asked = 0
+		for range 100 {
+			<-time.After(100 * time.Millisecond)
+			place.Progress()
+		}
+		if looks := asked / 2; looks < 35 || looks > 45 {
+			t.Errorf("%d looks in 10 s, each %v", looks, a.quietTime()/4)
+		}
+		place.Leave()
+		next.Leave()
+	})
+}
+
 // A process that stood still has read nothing meanwhile: no connection gives way for that
 // time, and each for its own silence afterwards.
 func TestStandstillIsNoSilence(t *testing.T) {
