@@ -87,12 +87,8 @@ func (f *File) Summaries() []Summary {
 }
 
 const (
-	KindBench     = "bench"
-	KindLoad      = load.Kind
-	KindMatrix    = matrix.Kind
-	KindDiagnosis = diagnose.Kind
-	KindPair      = load.PairKind
-	KindSearch    = load.SearchKind
+	KindBench = "bench"
+	KindLoad  = load.Kind
 )
 
 const mostRead = 256 << 20
@@ -137,12 +133,12 @@ var kinds = map[string]struct {
 	schema int
 	into   func(*Result) any
 }{
-	KindBench:     {Schema, func(r *Result) any { r.Bench = new(File); return r.Bench }},
-	KindLoad:      {load.Schema, func(r *Result) any { r.Load = new(load.Result); return r.Load }},
-	KindMatrix:    {matrix.Schema, func(r *Result) any { r.Matrix = new(matrix.File); return r.Matrix }},
-	KindDiagnosis: {diagnose.Schema, func(r *Result) any { r.Diagnosis = new(diagnose.Diagnosis); return r.Diagnosis }},
-	KindPair:      {load.Schema, func(r *Result) any { r.Pair = new(load.Pair); return r.Pair }},
-	KindSearch:    {load.Schema, func(r *Result) any { r.Search = new(load.Found); return r.Search }},
+	KindBench:       {Schema, func(r *Result) any { r.Bench = new(File); return r.Bench }},
+	KindLoad:        {load.Schema, func(r *Result) any { r.Load = new(load.Result); return r.Load }},
+	matrix.Kind:     {matrix.Schema, func(r *Result) any { r.Matrix = new(matrix.File); return r.Matrix }},
+	diagnose.Kind:   {diagnose.Schema, func(r *Result) any { r.Diagnosis = new(diagnose.Diagnosis); return r.Diagnosis }},
+	load.PairKind:   {load.Schema, func(r *Result) any { r.Pair = new(load.Pair); return r.Pair }},
+	load.SearchKind: {load.Schema, func(r *Result) any { r.Search = new(load.Found); return r.Search }},
 }
 
 // Read reads one results file to its end. The error is ErrSchema for JSON that is no
