@@ -20,9 +20,10 @@ func NewBufReaderFrom(rw *bufio.ReadWriter, conn net.Conn, o ...Options) *BufRea
 	if n := rw.Reader.Buffered(); n > 0 {
 		// Peek of what is buffered does not fail and does not read.
 		p, _ := rw.Peek(n)
-		buf := b.alloc.Get(n)
-		copy(buf.Bytes(), p)
-		b.win.AddBuf(buf)
+		// A block of the reader's own, which counts as held when it waits for the budget.
+		s := b.alloc.Slab(n)
+		copy(b.win.Begin(s, b.size.Length(len(s.Bytes()), n)), p)
+		b.win.Filled(n)
 		_, _ = rw.Discard(n)
 	}
 	return b

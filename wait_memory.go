@@ -89,6 +89,9 @@ func (b *BufReader) awaitBeside(n int) (mem.Slab, error) {
 // held is the capacity that does not come back before more bytes have come.
 func (b *BufReader) held() int {
 	n := b.win.Capacity()
+	if m, ok := b.src.(*messages); ok && m.block.Valid() {
+		n += len(m.block.Bytes())
+	}
 	if b.x != nil {
 		n += b.x.beside
 	}
