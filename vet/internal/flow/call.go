@@ -23,7 +23,11 @@ func (x *explorer) call(in *ssa.Call, s *state) bool {
 		return false
 	}
 	s.forget(in)
+	given := s.status == Given && s.at == in
 	for h, r := range results {
+		if given && r == viewOf {
+			continue // what the callee shows of what it has taken, it has to keep
+		}
 		s.holders[h] = r
 	}
 	return true

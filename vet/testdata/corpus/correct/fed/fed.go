@@ -86,3 +86,16 @@ func nested(r *sluice.BufReader) (int, error) {
 	defer inner.Recycle()
 	return inner.ReadBE(4)
 }
+
+type filler struct{ s mem.Slab }
+
+// begin takes s, transferred, and returns its memory to write into.
+func (f *filler) begin(s mem.Slab) []byte {
+	f.s = s //sluice:moved
+	return f.s.Bytes()
+}
+
+func filled(f *filler, a *mem.Allocator, p []byte) int {
+	s := a.Slab(len(p))
+	return copy(f.begin(s), p)
+}
