@@ -19,7 +19,7 @@ func TestMaxFrame(t *testing.T) {
 	const limit = 5 << 20
 	s := rtmpServe(t, func(c *relayConfig) { c.MaxFrame = limit })
 	frame := func(n int) rtmpFrame {
-		return rtmpFrame{Type: flv.TagVideo, Body: "\x17\x01\x00\x00\x00" + strings.Repeat("x", n-5)}
+		return rtmpFrame{Type: flv.TagVideo, Body: "\x12\x01\x00\x00\x00" + strings.Repeat("x", n-5)}
 	}
 	said := func(t *testing.T, text string) {
 		t.Helper()

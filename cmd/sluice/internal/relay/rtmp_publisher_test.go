@@ -30,9 +30,9 @@ func TestRTMPPublisherAheadOfTimeKeepsNoOtherWaiting(t *testing.T) {
 		return st.Stats().FramesIn
 	}
 	frame := func(i, n int) rtmpFrame {
-		head := "\x27\x01\x00\x00\x00"
+		head := "\x22\x01\x00\x00\x00"
 		if i%50 == 0 {
-			head = "\x17\x01\x00\x00\x00"
+			head = "\x12\x01\x00\x00\x00"
 		}
 		return rtmpFrame{Type: flv.TagVideo, Time: uint32(i) * 40, Body: head + strings.Repeat("x", n)}
 	}

@@ -69,7 +69,7 @@ func TestDrain(t *testing.T) {
 // a viewer that does not read.
 func (p *relayPipe) sendMuch(t *testing.T) {
 	t.Helper()
-	frame := "\x27\x01\x00\x00\x00" + strings.Repeat("x", 4<<20)
+	frame := "\x22\x01\x00\x00\x00" + strings.Repeat("x", 4<<20)
 	for i := range uint32(4) {
 		p.send(t, flvtest.Tag{Type: flv.TagVideo, Time: flvtest.Clip(t)[9].Time + 40*(i+1), Payload: frame})
 	}

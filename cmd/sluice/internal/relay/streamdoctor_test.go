@@ -80,9 +80,9 @@ func paced(t *testing.T, s *relayServer, name string, speed float64, bytes int, 
 			}
 			// As many as are due, also when this goroutine came late.
 			for due := int(time.Since(began).Seconds() * 50 * speed); sent < due; sent++ {
-				body := "\x27\x01\x00\x00\x00" + string(make([]byte, 4000))
+				body := "\x22\x01\x00\x00\x00" + string(make([]byte, 4000))
 				if sent%50 == 0 {
-					body = "\x17" + body[1:]
+					body = "\x12" + body[1:]
 				}
 				if x.send([]rtmpFrame{{flv.TagVideo, uint32(sent * 20), body}}) != nil {
 					return

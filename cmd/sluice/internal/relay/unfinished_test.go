@@ -57,7 +57,7 @@ func TestPublishersThatStopHalfWay(t *testing.T) {
 				s.host.Room = func() error { return nil } // all come before memory is short
 			})
 			good := rtmpPush(t, s, "rtmp", "live", "good")
-			whole := rtmpFrame{flv.TagVideo, 0, "\x27\x01\x00\x00\x00" + strings.Repeat("x", 300<<10)}
+			whole := rtmpFrame{flv.TagVideo, 0, "\x22\x01\x00\x00\x00" + strings.Repeat("x", 300<<10)}
 			before := mem.Default().Stats().OutBytes
 			ended := make(chan error, publishers)
 			for i := range publishers {

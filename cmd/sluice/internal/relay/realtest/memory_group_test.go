@@ -98,8 +98,8 @@ func TestACrowdOfPublishersInASmallControlGroup(t *testing.T) {
 	for i := range posts {
 		posts[i] = publishHTTP(t, "POST", fmt.Sprintf("http://%s/live/s%d.flv", s.HTTP, i))
 	}
-	key := append([]byte("\x17\x01\x00\x00\x00"), make([]byte, size)...)
-	other := append([]byte("\x27\x01\x00\x00\x00"), make([]byte, size)...)
+	key := append([]byte("\x12\x01\x00\x00\x00"), make([]byte, size)...)
+	other := append([]byte("\x22\x01\x00\x00\x00"), make([]byte, size)...)
 	var refused atomic.Int64
 	for _, p := range posts {
 		go func() {

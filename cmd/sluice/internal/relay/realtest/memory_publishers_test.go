@@ -114,7 +114,7 @@ const floodSize = 4_000_000
 
 func floodTag(n int) tag {
 	b := make([]byte, 5+floodSize)
-	copy(b, "\x17\x01\x00\x00\x00")
+	copy(b, "\x12\x01\x00\x00\x00")
 	return tag{Type: tagVideo, Time: uint32(n * 40), Data: b}
 }
 

@@ -28,12 +28,12 @@ func TestMaxMemory(t *testing.T) {
 	for i := range streams {
 		posts = append(posts, publishHTTP(t, "POST", fmt.Sprintf("http://%s/live/s%d.flv", s.HTTP, i)))
 	}
-	body := append([]byte("\x17\x01\x00\x00\x00"), make([]byte, size)...)
+	body := append([]byte("\x12\x01\x00\x00\x00"), make([]byte, size)...)
 	for n := range frames {
 		for i, p := range posts {
-			body[0] = 0x27
+			body[0] = 0x22
 			if n == 0 {
-				body[0] = 0x17
+				body[0] = 0x12
 			}
 			if err := p.send(tag{Type: tagVideo, Time: uint32(n * 40), Data: body}); err != nil {
 				t.Fatalf("stream %d, frame %d: %v", i, n, err)
@@ -53,7 +53,7 @@ func TestMaxMemory(t *testing.T) {
 				case <-done:
 					return
 				}
-				if p.send(tag{Type: tagVideo, Time: uint32(n * 40), Data: append([]byte("\x27\x01\x00\x00\x00"), make([]byte, 1000)...)}) != nil {
+				if p.send(tag{Type: tagVideo, Time: uint32(n * 40), Data: append([]byte("\x22\x01\x00\x00\x00"), make([]byte, 1000)...)}) != nil {
 					return
 				}
 			}

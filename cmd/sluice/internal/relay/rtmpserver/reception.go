@@ -51,8 +51,8 @@ type reception struct {
 	watchdog       *session.Watchdog
 	still          *publication
 	before, silent int
-	held           live.Frame // retained: not published yet, after errAhead
-	err            error      // why a loop has ended
+	held           []live.Frame // retained: not published yet, after errAhead
+	err            error        // why a loop has ended
 }
 
 // run returns why the reception ended: session.ErrEndOfBody when the peer says that it is
@@ -96,12 +96,17 @@ func (r *reception) begin() (err error) {
 
 // wait takes messages, and waits for them, until a window is over.
 func (r *reception) wait() error {
-	if f := r.held; f.Payload.Valid() {
-		r.held = live.Frame{}
+	for len(r.held) > 0 {
+		f := r.held[0] //sluice:moved
+		r.held = r.held[1:]
 		if err := r.publish(f, true); err != nil {
+			for i := range r.held {
+				r.held[i].Payload.Release()
+			}
 			return err
 		}
 	}
+	r.held = nil
 	for {
 		if r.still.Asked() {
 			if r.still.stands(r.watchdog.Resume) {
@@ -187,8 +192,22 @@ func (r *reception) take(m rtmp.Message, err error, block bool) error {
 		return nil
 	}
 	r.frames++
-	r.c.Came(f)
+	header, ok := r.c.Came(&f)
 	r.line.Whole(r.from.TotalRead() - int64(r.from.Buffered()))
+	if !ok {
+		f.Payload.Release()
+		return nil
+	}
+	if header.Payload.Valid() {
+		switch err := r.publish(header, block); {
+		case err == errAhead:
+			r.held = append(r.held, f) //sluice:moved
+			return err
+		case err != nil:
+			f.Payload.Release()
+			return err
+		}
+	}
 	return r.publish(f, block)
 }
 
@@ -210,7 +229,7 @@ func (r *reception) publish(f live.Frame, block bool) error {
 		ok, err = r.p.TryPublish(f)
 	}
 	if !ok {
-		r.held = f //sluice:moved
+		r.held = append(r.held, f) //sluice:moved
 		return errAhead
 	}
 	return err

@@ -82,7 +82,7 @@ func (c *Register) resume(m *Moved) *Client {
 	s := &Client{
 		Info:  Info{Stream: m.Stream, Protocol: m.Protocol, Address: m.Address, Agent: m.Agent, Token: m.Token},
 		books: c, ID: m.ID, Role: m.Role, Since: m.Since,
-		pictures: true, // their header has come to the other process
+		pictures: pictures{known: true}, // their header has come to the other process
 	}
 	s.bytes.Store(m.Bytes)
 	s.Frames.Store(m.Frames)

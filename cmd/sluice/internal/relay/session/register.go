@@ -52,7 +52,7 @@ type Client struct {
 	left   []string // tracks that are left out, and why
 	said   said
 
-	pictures bool // a publisher's: Came has seen a sequence header, or looks for none
+	pictures pictures // a publisher's
 }
 
 // said is what was said of a session in the log and to the observer.

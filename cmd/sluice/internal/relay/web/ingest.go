@@ -144,7 +144,17 @@ func (w *Server) receive(b *flvbody.Reader, watchdog *session.Watchdog, claim *s
 			continue
 		}
 		frame := live.Frame{Type: tag.Type, Time: tag.Time, Payload: tag.Payload} //sluice:moved
-		c.Came(frame)
+		header, ok := c.Came(&frame)
+		if !ok {
+			frame.Payload.Release()
+			continue
+		}
+		if header.Payload.Valid() {
+			if err := watchdog.Exclude(func() error { return claim.Publish(header) }); err != nil {
+				frame.Payload.Release()
+				return err
+			}
+		}
 		if err := watchdog.Exclude(func() error { return claim.Publish(frame) }); err != nil {
 			return err
 		}
