@@ -1,6 +1,7 @@
 package tlsfed
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -154,7 +155,7 @@ func (h *Handshakes) silent() []*Session {
 		}
 	}
 	slices.SortFunc(silent, func(a, b *Session) int {
-		return int(h.running[b].silence(now) - h.running[a].silence(now))
+		return cmp.Compare(h.running[b].silence(now), h.running[a].silence(now))
 	})
 	silent = silent[:min(len(silent), max(needed, 0))]
 	for _, s := range silent {
