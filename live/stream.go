@@ -79,7 +79,7 @@ func (s *Stream) leave(p *Publisher) {
 		return
 	}
 	if s.options.Grace > 0 && !s.end.over {
-		s.end.grace = time.AfterFunc(s.options.Grace, s.alone)
+		s.linger()
 		s.mu.Unlock()
 		return
 	}
@@ -89,6 +89,9 @@ func (s *Stream) leave(p *Publisher) {
 		s.finish()
 	}
 }
+
+// linger begins the grace period. The lock is held.
+func (s *Stream) linger() { s.end.grace = time.AfterFunc(s.options.Grace, s.alone) }
 
 // alone ends the stream when no publisher has come back and none waits.
 func (s *Stream) alone() {

@@ -168,8 +168,6 @@ func (h *Hub) Adopt(st StreamState, tags []byte) (*Stream, *Publisher, error) {
 		p = &Publisher{s: s, name: by.Name, since: by.Since, done: make(chan struct{})}
 		s.now = p
 		s.standbys.fresh = s.clock()
-	} else {
-		s.end.grace = time.AfterFunc(s.options.Grace, s.alone)
 	}
 	h.mu.Lock()
 	err := error(nil)
@@ -180,6 +178,11 @@ func (h *Hub) Adopt(st StreamState, tags []byte) (*Stream, *Publisher, error) {
 		err = ErrBusy
 	default:
 		h.streams[st.Name] = s
+		if p == nil { // not before it is there: at its end it is taken out
+			s.mu.Lock()
+			s.linger()
+			s.mu.Unlock()
+		}
 	}
 	h.mu.Unlock()
 	if err != nil {
