@@ -206,6 +206,53 @@ func TestRequestsThatFailAreFound(t *testing.T) {
 	}
 }
 
+// One slow reply in a thousand is beyond the P99.9, and no window of a second has many: it is a regression where others
+// kept neither side from a processor, and not where few were slow, as many before, or all are.
+func TestFewSlowRepliesAreFound(t *testing.T) {
+	s := &simulated{rand.New(rand.NewPCG(sluicetest.Seed(t), 9)), false}
+	slow := func(count uint64, part float64, took, usual time.Duration) *load.Result {
+		r := s.run(nil)
+		d := r.Latency
+		d.Count, d.P50 = count, usual
+		for q := 1.0; q*float64(count) >= 1; q *= 0.9 {
+			at := usual
+			if q < part {
+				at = took
+			}
+			d.Curve = append(d.Curve, load.Quantile{Q: 1 - q, At: at})
+		}
+		d.Curve = append(d.Curve, load.Quantile{Q: 1, At: took})
+		return r
+	}
+	const ms, usual = time.Millisecond, 100 * time.Microsecond
+	half := 0.5
+	for _, c := range []struct {
+		count         uint64
+		before, after float64
+		took, usual   time.Duration
+		crowded       *float64
+		want          Verdict
+	}{
+		{400_000, 0, 0.001, 200 * ms, usual, nil, Worse},
+		{400_000, 0.0001, 0.001, 200 * ms, usual, nil, Worse},
+		{400_000, 0.0008, 0.001, 200 * ms, usual, nil, Same},
+		{400_000, 0, 0.0001, 200 * ms, usual, nil, Same},
+		{5_000, 0, 0.001, 200 * ms, usual, nil, Same}, // five of them
+		{400_000, 0, 0.001, 40 * ms, usual, nil, Same},
+		{400_000, 0, 0.001, 200 * ms, 95 * ms, nil, Same},
+		{400_000, 0, 0.001, 200 * ms, usual, &half, Unsure},
+	} {
+		old, later := slow(c.count, c.before, c.took, c.usual), slow(c.count, c.after, c.took, c.usual)
+		if c.crowded != nil {
+			wait := time.Duration(*c.crowded * float64(later.Measured))
+			later.Generator.Queued = &wait
+		}
+		if got := change(t, compareLoads(t, old, later), "load", "requests of 100 ms and more"); got.Verdict != c.want {
+			t.Errorf("%+v: %+v", c, got)
+		}
+	}
+}
+
 func TestLoadsOfDifferentDepthAreNotCompared(t *testing.T) {
 	s := &simulated{rand.New(rand.NewPCG(sluicetest.Seed(t), 10)), false}
 	a, b := s.run(nil), s.run(nil)

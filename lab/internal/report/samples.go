@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -179,6 +180,8 @@ func loadGroup(r *load.Result) Group {
 			}
 			g.Samples = append(g.Samples, s)
 		}
+		g.Samples = append(g.Samples, Sample{Figure: "requests of 100 ms and more", Unit: "slow-%", Values: []float64{100 * slow(d)}, Role: Judged, Note: "and of ten times the P50",
+			Floor: 100 * max(leastSlow, fewSlow/float64(d.Count)), Crowded: crowded, Apart: tailsApart})
 		g.one("P90", "p90-ns", Shown, float64(d.P90))
 		g.one("max", "max-ns", Raw, float64(d.Max))
 	}
@@ -212,8 +215,19 @@ func crowd(r *load.Result, from, to time.Duration) float64 {
 	return crowded.Seconds() / max(took.Seconds(), 1e-9)
 }
 
+// slow is the part of the requests that took a tenth of a second and more, and ten times what is usual here: a few in
+// a thousand are beyond all percentiles that are judged.
+func slow(d *load.Distribution) float64 {
+	if at := slices.IndexFunc(d.Curve, func(q load.Quantile) bool { return q.At >= max(slowFrom, 10*d.P50) }); at >= 0 {
+		return 1 - d.Curve[at].Q
+	}
+	return 0
+}
+
 const (
-	leastLatency = 0.6
+	slowFrom           = 100 * time.Millisecond
+	leastSlow, fewSlow = 0.0003, 20 // a part, and requests
+	leastLatency       = 0.6
 	// mostBesideStall is for which part of a stall one of both may have waited for a processor without that being why.
 	mostBesideStall = 0.6
 	leastFailed     = 0.001

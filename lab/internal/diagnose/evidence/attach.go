@@ -119,6 +119,11 @@ const (
 func builtBy(ctx context.Context, pid int) int {
 	ctx, stop := context.WithTimeout(ctx, buildIn)
 	defer stop()
+	isGoRun := func(pid int) bool {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // nothing when it has ended
+		args := strings.Split(string(text), "\x00")
+		return base(args[0]) == "go" && slices.Contains(args, "run")
+	}
 	for ctx.Err() == nil {
 		list := proc.Family(pid)
 		if !slices.ContainsFunc(list, isGoRun) {
@@ -137,12 +142,6 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-time.After(d):
 	case <-ctx.Done():
 	}
-}
-
-func isGoRun(pid int) bool {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // nothing when it has ended
-	args := strings.Split(string(text), "\x00")
-	return base(args[0]) == "go" && slices.Contains(args, "run")
 }
 
 // leaderOf is pid or, where that does nothing itself, the descendant that works most: what was given is a shell then,

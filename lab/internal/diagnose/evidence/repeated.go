@@ -79,14 +79,6 @@ type repeats struct {
 	dialled, requests, refused map[string]int64 // by the address
 }
 
-func newRepeats(out *Calls, known map[string]connection) repeats {
-	r := repeats{out: out, descriptors: make(map[string]*descriptor), dialled: make(map[string]int64), requests: make(map[string]int64), refused: make(map[string]int64), opened: make(map[file]int64)}
-	for number, is := range known {
-		r.of(number).connection = is
-	}
-	return r
-}
-
 // of is a descriptor by its number; beyond maxUnfinished of them they are not remembered.
 func (r *repeats) of(number string) *descriptor {
 	number = r.process + number

@@ -71,7 +71,11 @@ type callTally struct {
 // processes what processesOf does.
 func readStrace(r io.Reader, goProgram bool, known map[string]connection, processes map[string]string) (*Calls, error) {
 	out := &Calls{ByName: []Call{}}
-	s := &straceReader{out: out, goProgram: goProgram, processes: map[string]string{}, calls: make(map[string]*callTally), unfinished: make(map[string]begun), threads: make(map[string]*threadTally), repeats: newRepeats(out, known)}
+	s := &straceReader{out: out, goProgram: goProgram, processes: map[string]string{}, calls: make(map[string]*callTally), unfinished: make(map[string]begun), threads: make(map[string]*threadTally)}
+	s.repeats = repeats{out: out, descriptors: make(map[string]*descriptor), dialled: make(map[string]int64), requests: make(map[string]int64), refused: make(map[string]int64), opened: make(map[file]int64)}
+	for number, is := range known {
+		s.repeats.of(number).connection = is
+	}
 	maps.Copy(s.processes, processes)
 	_, err := eachLine(r, "strace", maxStrace, s.line)
 	if err == nil && s.lines == 0 && s.foreign > 0 {

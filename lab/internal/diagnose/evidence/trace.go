@@ -112,7 +112,7 @@ func (f *follower) event(e trace.Event) {
 	default:
 		return
 	}
-	if m.frames = f.stack(tr.Stack); len(m.frames) > 0 && isAside(m.frames) || m.reason == "system goroutine wait" {
+	if m.frames = f.stack(tr.Stack); len(m.frames) > 0 && (isRuntimes(m.frames[len(m.frames)-1].Func) || isMeasuring(m.frames)) || m.reason == "system goroutine wait" {
 		f.aside[id] = true
 	}
 	if m.state == goWaiting {
@@ -146,7 +146,7 @@ func (f *follower) stack(s trace.Stack) []Frame {
 	var frames []Frame
 	var key strings.Builder
 	for fr := range s.Frames() {
-		if len(frames) == deepest {
+		if len(frames) == deepest || fr.Func == "runtime.goexit" {
 			break
 		}
 		frames = append(frames, Frame{Func: fr.Func, File: base(fr.File), Line: int(fr.Line)})
@@ -171,16 +171,6 @@ func trimPark(frames []Frame) []Frame {
 		}
 	}
 	return frames
-}
-
-// isAside reports by its stack whether a goroutine is no part of the work: one of the
-// runtime's own, or of a server that is asked for its profiles.
-func isAside(frames []Frame) bool {
-	first := frames[len(frames)-1].Func
-	if first == "runtime.goexit" && len(frames) > 1 {
-		first = frames[len(frames)-2].Func
-	}
-	return isRuntimes(first) || isMeasuring(frames)
 }
 
 // isRuntimes reports whether goroutines that begin with a function are the runtime's own.
