@@ -4,6 +4,7 @@ package fed
 import (
 	"bytes"
 	"io"
+	"sync"
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/aio"
@@ -98,4 +99,19 @@ func (f *filler) begin(s mem.Slab) []byte {
 func filled(f *filler, a *mem.Allocator, p []byte) int {
 	s := a.Slab(len(p))
 	return copy(f.begin(s), p)
+}
+
+func byName(r *sluice.BufReader, values *sync.Map, counted *sync.Map) error {
+	p, err := r.ReadLineSlice()
+	if err != nil {
+		return err
+	}
+	values.Store(string(p), bytes.Clone(p))
+	values.Store("latest", len(p))
+	b, err := r.ReadBuf(10)
+	if err != nil {
+		return err
+	}
+	counted.Store("latest", b)
+	return nil
 }

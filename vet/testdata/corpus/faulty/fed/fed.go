@@ -4,6 +4,8 @@ package fed
 import (
 	"bufio"
 	"net"
+	"sync"
+	"sync/atomic"
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/aio"
@@ -137,4 +139,26 @@ func fedByAWatcher(w *aio.Watcher, to *sluice.BufReader) error {
 		}
 	}
 	return err
+}
+
+func newest(r *sluice.BufReader, line *atomic.Value) error {
+	p, err := r.ReadLineSlice()
+	if err != nil {
+		return err
+	}
+	line.Store(p) // want `stored in Value.Store, which keeps them`
+	return nil
+}
+
+func byName(r *sluice.BufReader, values *sync.Map) error {
+	name, err := r.ReadLine()
+	if err != nil {
+		return err
+	}
+	p, err := r.ReadLineSlice()
+	if err != nil {
+		return err
+	}
+	values.Store(name, p) // want `stored in Map.Store, which keeps them`
+	return nil
 }
