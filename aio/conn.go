@@ -326,6 +326,8 @@ func (c *Conn[S]) handshake() {
 		if !c.decrypted() {
 			return
 		}
+	} else if s.starves { // it has a place now
+		s.hurry()
 	}
 	if s.full {
 		s.full, c.pending = false, s.starves

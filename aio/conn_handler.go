@@ -77,7 +77,8 @@ type ConnHandler[S any] struct {
 	// Handshakes is how many handshakes run at once, each in a goroutine, from the
 	// peer's first record on. Others wait until one ends. Each takes about 40 KiB, and
 	// twice that before the collector runs: a small container has fewer of them, or GOMEMLIMIT.
-	// What waits keeps what has come of a record, in up to 32 KiB.
+	// What waits keeps what has come of a record, in up to 32 KiB. One that runs goes on beyond
+	// the budget, which those that wait may have all of.
 	Handshakes int
 	// Refused is called when a handshake has failed: Open and Closed are not. Several
 	// goroutines call it, one for each watcher.

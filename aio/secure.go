@@ -39,6 +39,7 @@ type secure struct {
 	full    bool      // the handshake has to use up what has come, first
 	early   bool      // the read that is under way has the handshake's deadline
 	starves bool      // it waits for memory
+	hurry   func()    // ends that wait
 	idle    int       // what noteIdle knows of the part of a record, in bytes
 }
 
@@ -49,7 +50,7 @@ func (s *secure) received(p []byte) (short bool, err error) {
 	s.noteIdle()
 	short = s.session.Over() || s.records.over
 	s.records.over = false
-	return short, err
+	return short && s.session.MayWait(), err
 }
 
 // noteIdle tells the budget what is held by the part of a record: it does not come back before the

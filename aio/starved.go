@@ -49,6 +49,9 @@ func (l *loop[S]) starve(c *Conn[S]) {
 		}
 	}
 	h := &hungry[S]{conn: c, size: min(blocks.SmallRoom, l.watcher.mostRead)}
+	if c.secure != nil {
+		c.secure.hurry = h.hurry
+	}
 	if !until.IsZero() {
 		h.late = time.AfterFunc(time.Until(until), func() {
 			_ = c.Do(func() {
@@ -120,16 +123,25 @@ func (s *starved[S]) end() {
 // served goes on with the connection in room, transferred. TLS has kept beyond the budget what
 // has come, and takes its room by itself.
 func (h *hungry[S]) served(room mem.Slab) {
-	c := h.over()
-	if s := c.secure; s != nil {
+	if h.fed { // by hurry
 		room.Release()
-		s.starves, c.pending = false, s.full
+		return
+	}
+	c := h.over()
+	if c.secure != nil {
+		room.Release()
 	}
 	c.proceedIn(room)
 }
 
+// hurry goes on with the connection, of TLS, without waiting any longer.
+func (h *hungry[S]) hurry() { h.over().proceed() }
+
 // refused ends the connection, which needs more than the whole budget has.
 func (h *hungry[S]) refused(err error) {
+	if h.fed {
+		return
+	}
 	if c := h.over(); c.phase == serves {
 		c.end(err)
 	}
@@ -138,6 +150,9 @@ func (h *hungry[S]) refused(err error) {
 // over says that the connection waits no longer, and returns it.
 func (h *hungry[S]) over() *Conn[S] {
 	h.fed, h.conn.pending = true, false
+	if s := h.conn.secure; s != nil {
+		s.starves, s.hurry, h.conn.pending = false, nil, s.full
+	}
 	if h.late != nil {
 		h.late.Stop()
 	}

@@ -58,6 +58,8 @@ type opening struct {
 	arrived sync.Cond
 	ended   error // why no more come
 	started bool
+	running bool // it has a place
+	waits   bool // MayWait has said so
 	full    bool // Record has said so, and Wake has not been called since
 	over    bool // err is the handshake's result
 	err     error
@@ -125,6 +127,20 @@ func (s *Session) Over() bool {
 	return over
 }
 
+// MayWait reports whether its connection may wait for memory before more is read. One whose
+// handshake runs may not: others, which may have all the memory, wait for its place. When one that
+// may is given a place, Wake is called. It is for the feeding goroutine.
+func (s *Session) MayWait() bool {
+	if s.open {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.opening
+	o.waits = !o.running || o.over
+	return o.waits
+}
+
 // KeepRest is Keep for what Read has left of the record in hand.
 func (s *Session) KeepRest() error {
 	rest := s.now
@@ -160,6 +176,9 @@ func (s *Session) handshake() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	o.cancel = cancel
+	if o.running = true; o.waits && !o.full { // a full one wakes when it has used that up
+		s.out.Wake()
+	}
 	err := o.ended
 	if err == io.EOF {
 		err = nil // what came before it may be answered by an alert

@@ -1,0 +1,83 @@
+package aio
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/internal/testcert"
+	"github.com/sluice-go/sluice/mem"
+	"github.com/sluice-go/sluice/sluicetest"
+)
+
+// Handshakes that wait for a place have what their peers began with, and may have all of the budget
+// so. The one that has the place needs more bytes of its peer, and is given no memory before the
+// others are done, which wait for it: it goes on without, and so do all, one after the other.
+func TestHandshakesGoOnWhenOthersHaveTheMemory(t *testing.T) {
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		t.Run(tls.VersionName(version), func(t *testing.T) {
+			const conns = 40
+			memory := mem.New(mem.Options{Name: "hellos", Budget: 16 << 10, Leak: mem.LeakTrace})
+			sluicetest.NoLeaks(t, memory)
+			config := testcert.Server(t)
+			config.MaxVersion = version
+			var first sync.Once
+			config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+				first.Do(func() { // it has the place until the others have the memory
+					tick := time.NewTicker(time.Millisecond)
+					defer tick.Stop()
+					for memory.Stats().Budget.Waiting == 0 {
+						select {
+						case <-tick.C:
+						case <-t.Context().Done():
+							return
+						}
+					}
+				})
+				return nil, nil
+			}
+			h := &ConnHandler[int]{
+				TLS: config, Handshakes: 1, HandshakeTimeout: 30 * time.Second,
+				Data: func(c *Conn[int], p []byte) error {
+					_, err := c.Write(p)
+					return err
+				},
+				Refused: func(_ net.Addr, err error) { t.Errorf("a handshake is refused: %v", err) },
+			}
+			h.handshakes.Silence = time.Hour
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- Serve(ctx, []net.Listener{l}, Options{Allocator: memory}, h) }()
+			var clients sync.WaitGroup
+			for range conns {
+				clients.Go(func() {
+					c, err := tls.Dial("tcp", l.Addr().String(), testcert.Client(t))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					defer c.Close()
+					if _, err := c.Write([]byte("x")); err != nil {
+						t.Error(err)
+					}
+					if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			clients.Wait()
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
