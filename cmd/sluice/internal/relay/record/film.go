@@ -3,7 +3,6 @@ package record
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"time"
 
@@ -29,21 +28,15 @@ const (
 // written at once; the file itself begins with its first fragment, which says what
 // tracks there are.
 type film struct {
-	recorder *Recorder
-	name     string
-	f        File // nil before the first fragment
+	file     // the zero value before the first fragment
 	tracks   [2]*reel
 	late     bool          // sound has come that the header has no track for, or another one
 	zero     time.Duration // the file's 0, once it has begun
 	sequence uint32
 	header   []byte        // of the file, until it is written with the first fragment
-	size     int64         // bytes in the file, all of whole fragments
 	length   time.Duration // of what is in it
 	wall     time.Time     // of the latest fragment
 	mehd     int64         // where the file has its duration
-	synced   time.Time
-	lookout  lookout
-	err      error // of the first write that failed
 
 	keyAt     int64         // size before the fragment of the newest key frame; 0: none begins there
 	keyLength time.Duration // length then
@@ -241,8 +234,8 @@ func (r *reel) time(at int64) time.Duration {
 	return time.Duration(at*1000/int64(r.track.Scale)) * time.Millisecond
 }
 
-// write writes the fragment, whose units are all closed. zero is the time of day at 0.
-func (o *film) write(zero time.Time) error {
+// fragment writes the fragment, whose units are all closed. zero is the time of day at 0.
+func (o *film) fragment(zero time.Time) error {
 	var runs []mp4.Run
 	var parts [][]byte
 	from, length := time.Duration(0), o.length
@@ -288,16 +281,13 @@ func (o *film) put(parts ...[]byte) error {
 	if o.err != nil {
 		return o.err
 	}
-	var done int64
+	done := 0
 	for _, p := range parts {
 		if len(p) == 0 {
 			continue
 		}
-		n, err := o.f.Write(p)
-		if err == nil && n < len(p) {
-			err = io.ErrShortWrite
-		}
-		done += int64(max(n, 0))
+		n, err := o.write(p)
+		done += n
 		if err != nil {
 			if done > 0 {
 				err = errors.Join(err, o.f.Truncate(o.size))
@@ -305,28 +295,8 @@ func (o *film) put(parts ...[]byte) error {
 			return o.fail(err)
 		}
 	}
-	o.size += done
-	o.recorder.bytes.Add(done)
+	o.grow(done)
 	return nil
-}
-
-// sync brings the file to the disk when the interval is over.
-func (o *film) sync() error {
-	every := o.recorder.options.Sync
-	now := o.recorder.now()
-	if every <= 0 || now.Sub(o.synced) < every {
-		return nil
-	}
-	o.synced = now
-	if err := o.f.Sync(); err != nil {
-		return o.fail(err)
-	}
-	return nil
-}
-
-func (o *film) fail(err error) error {
-	o.err = fmt.Errorf("%s: %w", o.name, err)
-	return o.err
 }
 
 // cut takes the newest key frame, and what follows it, out of the file, if a fragment

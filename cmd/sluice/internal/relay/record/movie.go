@@ -247,7 +247,7 @@ func (m *movie) enough() string {
 		return m.wrong
 	case m.recorder.full(m.now - m.out.zero):
 		return "it is long enough"
-	case m.out.lookout.lost(m.recorder, m.out.name, m.out.f):
+	case m.out.lost():
 		return lost
 	}
 	return ""
@@ -272,19 +272,19 @@ func (m *movie) flush(next *au.Unit) error {
 	o := m.out
 	o.close(next, m.now)
 	if o.f == nil {
-		name, f, err := m.recorder.begin(m.stream, m.log)
+		f, err := m.recorder.begin(m.stream, m.log)
 		if err != nil {
 			return err
 		}
-		o.recorder, o.name, o.f, o.synced = m.recorder, name, f, m.recorder.now()
+		o.file = f
 		if m.split.Others() {
-			m.log.Warn("the recording has the first track of each kind: as FLV it has all", "file", name)
+			m.log.Warn("the recording has the first track of each kind: as FLV it has all", "file", o.name)
 		}
 		if err := o.begin(); err != nil {
 			return err
 		}
 	}
-	return o.write(m.zero)
+	return o.fragment(m.zero)
 }
 
 // end ends the file, if there is one.

@@ -3,8 +3,6 @@ package record
 import (
 	"errors"
 	"fmt"
-	"io"
-	"time"
 
 	"github.com/sluice-go/sluice/flv"
 )
@@ -20,30 +18,24 @@ const (
 // output is a file that is being written. Its buffer begins and ends between
 // tags, and so does every write.
 type output struct {
-	recorder *Recorder
-	name     string
-	f        File
-	buf      []byte
-	flags    flv.Header
-	stale    bool   // the flags in the file lack a kind
-	origin   origin // until it is settled, frames in buf have the stream's times
-	begun    int    // where in buf the first of them is
-	last     uint32 // milliseconds, of the newest frame
-	written  uint32 // the same of those in the file
-	size     int64  // bytes in the file, all of whole tags
-	synced   time.Time
-	lookout  lookout
-	index    *index // nil: none
-	err      error  // of the first write that failed
+	file
+	buf     []byte
+	flags   flv.Header
+	stale   bool   // the flags in the file lack a kind
+	origin  origin // until it is settled, frames in buf have the stream's times
+	begun   int    // where in buf the first of them is
+	last    uint32 // milliseconds, of the newest frame
+	written uint32 // the same of those in the file
+	index   *index // nil: none
 
 	keyAt   int64  // size before the newest key frame; 0: no frame is before it
 	keyLast uint32 // last then
 	frames  bool   // there are some
 }
 
-// newOutput returns a file. sound says that there is some in the stream.
-func newOutput(r *Recorder, name string, f File, first uint32, sound bool) *output {
-	return &output{recorder: r, name: name, f: f, origin: origin{first: first, zero: first, waits: sound}, synced: r.now()}
+// newOutput returns an output into a file. sound says that there is some in the stream.
+func newOutput(f file, first uint32, sound bool) *output {
+	return &output{file: f, origin: origin{first: first, zero: first, waits: sound}}
 }
 
 // begin puts the file's header first. It names the kinds that there are
@@ -126,22 +118,17 @@ func (o *output) flush() error {
 			return o.fail(err)
 		}
 	}
-	n, err := o.f.Write(o.buf)
-	if err == nil && n < len(o.buf) {
-		err = io.ErrShortWrite
-	}
+	n, err := o.write(o.buf)
 	if err != nil {
-		whole := o.wholeTags(max(n, 0))
-		o.size += int64(whole)
-		o.recorder.bytes.Add(int64(whole))
+		whole := o.wholeTags(n)
+		o.grow(whole)
 		if whole != n {
 			err = errors.Join(err, o.f.Truncate(o.size))
 		}
 		return o.fail(err)
 	}
-	o.size += int64(n)
+	o.grow(n)
 	o.written = o.last
-	o.recorder.bytes.Add(int64(n))
 	o.buf = o.buf[:0]
 	if cap(o.buf) > keepAt {
 		o.buf = nil
@@ -185,28 +172,10 @@ func (o *output) wholeTags(n int) int {
 	}
 }
 
-// sync brings the file to the disk when the interval is over.
-func (o *output) sync() error {
-	every := o.recorder.options.Sync
-	if every <= 0 {
-		return nil
-	}
-	now := o.recorder.now()
-	if now.Sub(o.synced) < every {
-		return nil
-	}
-	o.synced = now
-	if err := o.f.Sync(); err != nil {
-		return o.fail(err)
-	}
-	return nil
-}
-
 // fail ends the writing: what waits for it is not in the file.
 func (o *output) fail(err error) error {
-	o.err = fmt.Errorf("%s: %w", o.name, err)
 	o.last = o.written
-	return o.err
+	return o.file.fail(err)
 }
 
 // metadata puts the stream's metadata, nil when there is none, behind the file's

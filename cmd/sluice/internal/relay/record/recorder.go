@@ -203,13 +203,13 @@ func (r *Recorder) reopen() error {
 }
 
 // begin creates a stream's next file.
-func (r *Recorder) begin(stream string, log *slog.Logger) (name string, f File, err error) {
+func (r *Recorder) begin(stream string, log *slog.Logger) (file, error) {
 	extension := ".flv"
 	if r.options.Format == MP4 {
 		extension = ".mp4"
 	}
 	// Before the file is there, it must not look like one that has ended.
-	name, f, err = createNew(stream, extension, r.now(), func(name string) (File, error) {
+	name, f, err := createNew(stream, extension, r.now(), func(name string) (File, error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		f, err := r.create(name)
@@ -219,14 +219,14 @@ func (r *Recorder) begin(stream string, log *slog.Logger) (name string, f File, 
 		return f, err
 	})
 	if err != nil {
-		return "", nil, err
+		return file{}, err
 	}
 	r.files.Add(1)
 	log.Info("recording", "file", name)
 	if began := r.options.Began; began != nil {
 		began(stream, name)
 	}
-	return name, f, nil
+	return file{recorder: r, name: name, f: f, synced: r.now()}, nil
 }
 
 // createNew calls create with the possible file names of a stream until one is

@@ -196,7 +196,7 @@ func (t *take) enough(at uint32) string {
 	switch {
 	case t.recorder.full(time.Duration(o.origin.span(at)) * time.Millisecond):
 		return "it is long enough"
-	case o.lookout.lost(t.recorder, o.name, o.f):
+	case o.lost():
 		return lost
 	}
 	return ""
@@ -293,7 +293,7 @@ func (t *take) headerBytes() (n int) {
 
 // begin begins a file whose first frame has this time.
 func (t *take) begin(first uint32) error {
-	name, f, err := t.recorder.begin(t.stream, t.log)
+	f, err := t.recorder.begin(t.stream, t.log)
 	if err != nil {
 		return err
 	}
@@ -302,7 +302,7 @@ func (t *take) begin(first uint32) error {
 	if t.late {
 		headers = slices.DeleteFunc(slices.Clone(headers), func(h header) bool { return h.kind == flv.TagVideo })
 	}
-	t.out = newOutput(t.recorder, name, f, first, t.hasSound())
+	t.out = newOutput(f, first, t.hasSound())
 	t.out.begin(headers)
 	t.out.metadata(t.metadata, t.recorder.options.Index)
 	for _, h := range headers {
