@@ -11,7 +11,8 @@ import (
 )
 
 // Read reads what there is, up to len(p) bytes: it waits only for the first.
-// It never returns 0, nil unless p is empty. Large p are read into directly.
+// It never returns 0, nil unless p is empty. Large p are read into directly. p is borrowed until
+// Read returns, as far as the source does.
 func (b *BufReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		if b.kind == closed {

@@ -43,7 +43,7 @@ type Frames struct {
 }
 
 // LengthPrefix returns a Frames.Size for frames whose first n bytes, 1 to 4, say how
-// many bytes follow, the highest first.
+// many bytes follow, the highest first. It borrows them until it returns.
 func LengthPrefix(n int) func(begin []byte) (int, error) {
 	if n < 1 || n > 4 {
 		panic(fmt.Sprintf("aio: LengthPrefix of %d bytes, 1 to 4 are possible", n))

@@ -8,7 +8,8 @@ import (
 
 // Append appends v to dst. It fails, and returns dst as it was, for a type that
 // is not Value's (ErrType), a name of more than 65,535 bytes (ErrTooLong), and
-// nesting beyond DefaultDepth (ErrTooDeep).
+// nesting beyond DefaultDepth (ErrTooDeep). dst is borrowed until the call returns; the result is
+// the caller's.
 func Append(dst []byte, v Value) ([]byte, error) {
 	out, err := appendValue(dst, v, 0)
 	if err != nil {

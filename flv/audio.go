@@ -79,7 +79,8 @@ func ParseAudio(p []byte) (AudioHeader, error) {
 
 // Append appends the header to dst: for what ParseAudio returned, the bytes that
 // it read. A codec without a number is written in the enhanced form, whatever
-// Enhanced says. What does not fit its bits panics.
+// Enhanced says. What does not fit its bits panics. dst is borrowed until the call returns; the
+// result is the caller's.
 func (h AudioHeader) Append(dst []byte) []byte {
 	n, ok := h.Codec.number(&audioNumbers)
 	if h.Enhanced || !ok || n == numberEnhanced {

@@ -35,7 +35,8 @@ func ParseScript(p []byte) (name string, values []amf0.Value, err error) {
 }
 
 // AppendScript appends a script tag's payload to dst. Errors are amf0.Append's,
-// and dst is then returned as it was.
+// and dst is then returned as it was. dst is borrowed until the call returns; the result is the
+// caller's.
 func AppendScript(dst []byte, name string, values ...amf0.Value) ([]byte, error) {
 	out, err := amf0.Append(dst, name)
 	for i := 0; err == nil && i < len(values); i++ {

@@ -83,7 +83,8 @@ func ParseHeader(p []byte) (h Header, length int, err error) {
 const maxHeader = 4096
 
 // Append appends the header to dst, HeaderLen bytes. In a stream the size of no
-// tag, PrevTagSizeLen bytes of 0, follows it.
+// tag, PrevTagSizeLen bytes of 0, follows it. dst is borrowed until the call returns; the result is
+// the caller's.
 func (h Header) Append(dst []byte) []byte {
 	flags := byte(0)
 	if h.Audio {
@@ -130,7 +131,8 @@ func ParseTagHeader(p []byte) (TagHeader, error) {
 }
 
 // Append appends the header to dst, TagHeaderLen bytes. A type, size or stream
-// that does not fit its bits panics.
+// that does not fit its bits panics. dst is borrowed until the call returns; the result is the
+// caller's.
 func (h TagHeader) Append(dst []byte) []byte {
 	if h.Type > tagTypeMask || uint(h.Size) > MaxPayload || h.StreamID > 1<<24-1 {
 		panic(fmt.Sprintf("flv: TagHeader.Append of type %d, %d bytes, stream %d", h.Type, h.Size, h.StreamID))

@@ -120,7 +120,8 @@ func (h *VideoHeader) parseEnhanced(p []byte) error {
 
 // Append appends the header to dst: for what ParseVideo returned, the bytes that
 // it read. A codec without a number is written in the enhanced form, whatever
-// Enhanced says. What does not fit its bits panics.
+// Enhanced says. What does not fit its bits panics. dst is borrowed until the call returns; the
+// result is the caller's.
 func (h VideoHeader) Append(dst []byte) []byte {
 	if h.Frame > frameMask || h.CompositionTime < -1<<23 || h.CompositionTime > 1<<23-1 {
 		panic(fmt.Sprintf("flv: VideoHeader.Append of frame type %d, composition time %d", h.Frame, h.CompositionTime))

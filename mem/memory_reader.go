@@ -25,7 +25,7 @@ type MemoryReader struct {
 }
 
 // Read fills p with the next bytes, as many as there are, and returns how many.
-// At the end it returns io.EOF, unless p is empty.
+// At the end it returns io.EOF, unless p is empty. p is borrowed until it returns.
 func (r *MemoryReader) Read(p []byte) (int, error) {
 	r.live("Read")
 	if len(p) == 0 {

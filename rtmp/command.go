@@ -60,7 +60,7 @@ func ParseCommand(m Message) (Command, error) {
 // AppendCommand appends a command's payload: its name, the number of the
 // transaction and the arguments, of which the first is the command object or
 // nil. It fails, and returns dst as it was, when an argument is not an AMF 0
-// value.
+// value. dst is borrowed until the call returns; the result is the caller's.
 func AppendCommand(dst []byte, name string, transaction float64, args ...amf0.Value) ([]byte, error) {
 	out, err := appendValues(dst, name, transaction)
 	if err == nil {

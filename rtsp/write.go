@@ -12,6 +12,7 @@ import (
 
 // AppendHead appends the request to dst up to where its body begins. The
 // Content-Length is that of Body; fields of this name in Header are left out.
+// dst is borrowed until the call returns; the result is the caller's.
 //
 // What could not be read again is ErrSyntax, and dst is returned as it was: a
 // method that is no token, a URL with spaces, line breaks in a value.
@@ -39,7 +40,7 @@ func (m *Request) AppendHead(dst []byte) ([]byte, error) {
 }
 
 // AppendHead appends the response to dst up to where its body begins, as
-// Request.AppendHead does. A body with a status that has none is ErrSyntax.
+// Request.AppendHead does, with dst borrowed. A body with a status that has none is ErrSyntax.
 func (m *Response) AppendHead(dst []byte) ([]byte, error) {
 	if m.Status < 100 || m.Status > 999 {
 		return dst, syntax("status", strconv.Itoa(m.Status))
