@@ -23,7 +23,8 @@ const (
 	// t=SECONDS,v1=HEX, with Unix seconds, and the HMAC-SHA256 (RFC 2104) under the
 	// secret of SECONDS, a full stop and the body.
 	SignatureHeader = "Sluice-Signature"
-	// saveEvery is how often the position is written down while events are delivered.
+	// saveEvery is how often the position is written down while events are delivered, and within
+	// which it is after the last.
 	saveEvery = time.Second
 )
 
@@ -31,7 +32,7 @@ const (
 // delivered or a delivery fails.
 func (e *Events) deliver(ctx context.Context) {
 	var pause time.Duration
-	saved := time.Now()
+	place := savedPlace{events: e, latest: time.Now()}
 	for ctx.Err() == nil {
 		lines, behind, err := e.spool.next(mostEvents)
 		if n := e.spool.damaged; n > 0 {
@@ -41,15 +42,15 @@ func (e *Events) deliver(ctx context.Context) {
 		if err == nil && len(lines) == 0 {
 			select {
 			case <-e.spooled:
-				continue
+			case <-place.due():
+				place.save()
 			case <-ctx.Done():
 			case <-e.ending:
 				if e.writer.Wait(); e.isEmpty() {
 					return
 				}
-				continue
 			}
-			return
+			continue
 		}
 		if err == nil {
 			err = e.post(ctx, lines)
@@ -60,12 +61,7 @@ func (e *Events) deliver(ctx context.Context) {
 			}
 			pause = 0
 			e.spool.ack(len(lines), behind)
-			if now := time.Now(); now.Sub(saved) >= saveEvery {
-				saved, err = now, e.spool.save()
-				if err != nil {
-					e.log.Error("where events are delivered up to is not saved: they may come again", "error", err)
-				}
-			}
+			place.moved()
 			continue
 		}
 		if pause == 0 {
@@ -75,6 +71,37 @@ func (e *Events) deliver(ctx context.Context) {
 		if !e.wait(ctx, pause) {
 			return
 		}
+	}
+}
+
+// A savedPlace is when the position was written down, and whether it has changed since: it is
+// written again soon after, also when no event follows.
+type savedPlace struct {
+	events  *Events
+	latest  time.Time
+	changed bool
+}
+
+// moved says that the position has changed.
+func (p *savedPlace) moved() {
+	p.changed = true
+	if time.Since(p.latest) >= saveEvery {
+		p.save()
+	}
+}
+
+// due has a value when the position is to be written down; nil: it is.
+func (p *savedPlace) due() <-chan time.Time {
+	if !p.changed {
+		return nil
+	}
+	return time.After(saveEvery - time.Since(p.latest))
+}
+
+func (p *savedPlace) save() {
+	p.latest, p.changed = time.Now(), false
+	if err := p.events.spool.save(); err != nil {
+		p.events.log.Error("where events are delivered up to is not saved: they may come again", "error", err)
 	}
 }
 
