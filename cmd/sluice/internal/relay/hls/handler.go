@@ -286,13 +286,8 @@ func (v *viewer) playlist(r *http.Request, m *muxer, info session.Info) (*answer
 }
 
 func (v *viewer) initialization(t *timeline, number int) (*answer, error) {
-	var p []byte
 	t.mu.Lock()
-	for _, in := range t.inits {
-		if in.number == number {
-			p = in.bytes
-		}
-	}
+	p := t.head(number)
 	t.mu.Unlock()
 	if p == nil {
 		return nil, errNoFile
@@ -308,9 +303,16 @@ func (v *viewer) segment(t *timeline, number int64) (*answer, error) {
 		return nil, errNoFile
 	}
 	held := retain(s.parts)
+	if s.broken && forgetsHeads(v.client.Agent) {
+		held.before(t.head(s.init))
+	}
 	t.mu.Unlock()
 	return &answer{v: v, kind: mediaType, parts: held, media: true}, nil
 }
+
+// forgetsHeads reports whether a player, by its name, begins to read again at a discontinuity without the initialization
+// that the playlist names: VLC 3 ends there, unless the segment itself begins with it.
+func forgetsHeads(agent string) bool { return strings.Contains(agent, "LibVLC/3.") }
 
 // part answers with a part, which may be the next one.
 func (v *viewer) part(r *http.Request, t *timeline, id int64) (*answer, error) {

@@ -2,6 +2,7 @@ package hls
 
 import (
 	"io"
+	"slices"
 
 	"github.com/sluice-go/sluice/mem"
 )
@@ -22,6 +23,15 @@ func retain(parts []*part) *retained {
 		x.frames += p.frames
 	}
 	return x
+}
+
+// before puts bytes, which never change, before the parts.
+func (x *retained) before(p []byte) {
+	if len(p) == 0 {
+		return
+	}
+	x.bufs = slices.Insert(x.bufs, 0, mem.Wrap(p, nil))
+	x.size += int64(len(p))
 }
 
 func (x *retained) release() {

@@ -353,6 +353,16 @@ func (t *timeline) find(number int64) *segment {
 	return t.all[number-t.all[0].number]
 }
 
+// head returns the bytes of the initialization of that number, nil when there is none. The lock is held.
+func (t *timeline) head(number int) []byte {
+	for i := range t.inits {
+		if t.inits[i].number == number {
+			return t.inits[i].bytes
+		}
+	}
+	return nil
+}
+
 // findPart returns the part with that id, nil when there is none. The lock is held.
 func (t *timeline) findPart(id int64) *part {
 	for _, s := range slices.Backward(t.all) {
