@@ -23,6 +23,7 @@ func (s *Server) newMuxer(source *live.Stream, wait time.Duration) *muxer {
 	m := &muxer{server: s, source: source, wait: wait, done: make(chan struct{}), since: time.Now()}
 	m.line = newTimeline(limits{
 		low: c.HLS == config.HLSLow, segments: c.HLSSegments, bytes: int64(c.HLSBytes), take: s.take, give: s.give, share: s.share,
+		before: numbersBefore(m.since),
 	})
 	var ctx context.Context
 	ctx, m.cancel = context.WithCancel(s.Ctx)
@@ -36,6 +37,18 @@ func (s *Server) newMuxer(source *live.Stream, wait time.Duration) *muxer {
 	})
 	return m
 }
+
+// numbered is since when segments would have been numbered.
+var numbered = time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// numberEvery is half of the shortest segment that can be set.
+const numberEvery = 250 * time.Millisecond
+
+// numbersBefore is how many numbers come before those of a timeline that begins now, more than there can
+// have been: at one address they never become less (RFC 8216, section 6.2.2), also where the server begins
+// again. A player that has an earlier timeline's playlist would wait until they are above that one's.
+// Discontinuities are counted from 0 all the same: hls.js plays nothing where their number is as large.
+func numbersBefore(now time.Time) int64 { return int64(max(now.Sub(numbered), 0) / numberEvery) }
 
 // stop ends the muxer and releases its segments.
 func (m *muxer) stop() {

@@ -56,6 +56,8 @@ type limits struct {
 	take  func(n int64) bool
 	give  func(n int64)
 	share func() int64
+	// before is how many numbers come before those of the segments.
+	before int64
 }
 
 // pastSegments are kept when they have left the playlist, for viewers who have read it
@@ -63,9 +65,12 @@ type limits struct {
 // 6.2.2, asks while the stream has half of its memory left.
 const pastSegments = 2
 
-// firstNumber is that of the first segment. hls.js before 1.7 takes a last segment of number 0
+// firstNumber is the least number of a segment. hls.js before 1.7 takes a last segment of number 0
 // for none, and then does not ask for what comes next before it is there.
 const firstNumber = 1
+
+// first is the number of the first segment.
+func (l *limits) first() int64 { return firstNumber + l.before }
 
 // A timeline is the segments of a stream, the oldest first. Its writer is one goroutine.
 type timeline struct {
@@ -95,7 +100,7 @@ type timeline struct {
 func newTimeline(l limits) *timeline {
 	var p [6]byte
 	rand.Read(p[:]) // never fails
-	return &timeline{limits: l, name: hex.EncodeToString(p[:]), numbers: firstNumber}
+	return &timeline{limits: l, name: hex.EncodeToString(p[:]), numbers: l.first()}
 }
 
 // notify wakes those who wait for a change. The lock is held.
@@ -140,7 +145,7 @@ func (t *timeline) open(start int64, init *initialization, broken bool, now time
 		t.inits = append(t.inits, *init)
 	}
 	s := &segment{
-		number: t.numbers, start: start, broken: (broken || t.broken) && t.numbers > firstNumber, init: t.inits[len(t.inits)-1].number,
+		number: t.numbers, start: start, broken: (broken || t.broken) && t.numbers > t.first(), init: t.inits[len(t.inits)-1].number,
 	}
 	if t.target > 0 {
 		s.date = t.dateOf(s, now)
@@ -376,7 +381,7 @@ func (t *timeline) findPart(id int64) *part {
 	return nil
 }
 
-// last returns the number of the newest complete segment, the one before firstNumber when
+// last returns the number of the newest complete segment, the one before the first when
 // there is none. The lock is held.
 func (t *timeline) last() int64 {
 	if n := len(t.all); n > 0 && !t.all[n-1].done {
