@@ -239,7 +239,7 @@ func sleeps(s *facts) (Finding, string) {
 			q.waiting, q.top = q.waiting+p.Mean, cmp.Or(q.top, place(ownOrInnermost(p.Frames)))
 		}
 	}
-	if c := s.calls; !s.goProgram && c.Sleeps >= fewRepeats && s.Took > 0 {
+	if c := s.calls; !s.goProgram && c.Sleeps >= fewRepeats && s.Took > 0 && c.LockTime < c.Slept { // else it is lockOverIO's
 		q = &queue{tool: evidence.ToolStrace, top: where(s.cpu, passing(isSleeping), "sleep"), waiting: c.Slept.Seconds() / s.callsTook().Seconds(),
 			working: s.CPUTime.Seconds() / s.Took.Seconds()}
 	}

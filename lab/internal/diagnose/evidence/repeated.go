@@ -25,14 +25,14 @@ type Repeated struct {
 	Count int64  `json:"count"`
 }
 
-// A descriptor is what is known of one, under whatever file it has been.
+// A descriptor is what is known of one until it is closed.
 type descriptor struct {
 	way string // the direction of the last call that moved something
 	end int64  // where the last pread64 ended
 	connection
 }
 
-// A connection is what ends with the file.
+// A connection is what may be known of it before it is used.
 type connection struct {
 	stream bool   // of TCP
 	peer   string // what it is connected to, if that happened meanwhile
@@ -106,7 +106,7 @@ func count[K comparable](counts map[K]int64, k K) {
 
 // call takes a call that has ended; began and ended are seconds, 0 where they are not known.
 func (r *repeats) call(name, args, result, after string, moved int64, began, ended float64) {
-	number, rest, _ := strings.Cut(args, ",")
+	number, rest, _ := strings.Cut(strings.TrimSpace(args), ",") // of close, begun and resumed, a space follows
 	switch name {
 	case "socket":
 		if strings.HasPrefix(number, "AF_INET") && strings.Contains(rest, "SOCK_STREAM") {
@@ -118,7 +118,7 @@ func (r *repeats) call(name, args, result, after string, moved int64, began, end
 			count(r.dialled, itself)
 		}
 	case "close":
-		r.of(number).connection = connection{}
+		*r.of(number) = descriptor{}
 	case "setsockopt":
 		if strings.Contains(rest, "TCP_NODELAY, [1]") {
 			r.of(number).prompt = true

@@ -435,3 +435,23 @@ func TestConnectionsThatWereThereBefore(t *testing.T) {
 		}
 	}
 }
+
+// A read of a file is not one more of what had its descriptor before.
+func TestReadsOfFilesThatAreOpenedAgain(t *testing.T) {
+	const once = `1 1.0 openat(AT_FDCWD, "/etc/hostname", O_RDONLY) = 7 <0.000010>
+1 1.0 read(7, ""..., 100) = 12 <0.000010>
+1 1.0 close(7) = 0 <0.000010>
+`
+	inTwo := strings.Replace(once, "close(7) = 0", "close(7 <unfinished ...>\n1 1.0 <... close resumed>) = 0", 1)
+	for _, text := range []string{once, inTwo} {
+		c, err := readStrace(strings.NewReader(strings.Repeat(text, 20)), false, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, call := range c.ByName {
+			if call.Again > 0 {
+				t.Errorf("%s: %+v", text, call)
+			}
+		}
+	}
+}
