@@ -341,13 +341,15 @@ func TestLocksOfAMachineAtWorkAreNoFault(t *testing.T) {
 	}
 }
 
-// Where other programs have the processors, a write that takes long, or a lock, may be a wait for those.
+// Where other programs have the processors, a write that takes long, or a lock, may be a wait for those; not while
+// none of the program's own threads was ready, and without one.
 func TestLocksBesideOtherProgramsAreOpen(t *testing.T) {
 	for _, c := range []struct {
 		others float64
+		queued time.Duration
 		found  bool
-	}{{0.5, true}, {1.5, false}} {
-		e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second / 2, Processors: 2, Others: c.others, Tools: all(), Perf: profile(0.1, "lll_lock_wait", "pthread_mutex_lock", "add"),
+	}{{0.5, 0, true}, {1.5, 0, false}, {1.5, time.Second / 10, true}, {1.5, time.Second / 2, false}, {1.5, 4 * time.Second, false}} {
+		e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second / 2, Queued: c.queued, Processors: 2, Others: c.others, Tools: all(), Perf: profile(0.1, "lll_lock_wait", "pthread_mutex_lock", "add"),
 			Calls: &evidence.Calls{Took: time.Second, Woken: 1000, LockTime: time.Second, LockIO: time.Second / 2}, Sharing: &evidence.Sharing{}}
 		findings, open := Diagnose(e)
 		f, found := First(findings)
@@ -355,7 +357,7 @@ func TestLocksBesideOtherProgramsAreOpen(t *testing.T) {
 			return o.Rule == "lock-over-io" && strings.Contains(o.Why, "other programs used 1.5 of 2 processors")
 		})
 		if found != c.found || found && f.Rule != "lock-over-io" || said == c.found {
-			t.Errorf("others used %v: %+v, %+v", c.others, f, open)
+			t.Errorf("others used %v, %v waited for: %+v, %+v", c.others, c.queued, f, open)
 		}
 	}
 }

@@ -152,6 +152,10 @@ const oftenWoken = 20
 func (s *facts) clear(f Finding) (Finding, string) {
 	c := s.Calls
 	if f.Tool == evidence.ToolStrace && f.Score >= faint && s.Processors > 0 && s.Others >= mostOthers*float64(s.Processors) {
+		// While none of its threads was ready, and without a processor, all that waited waited for the lock.
+		if f.Score *= 1 - s.Queued.Seconds()/max(1e-9, s.Took.Seconds()); f.Score >= Significant && s.Queued > 0 {
+			return f, ""
+		}
 		return Finding{}, fmt.Sprintf("other programs used %.1f of %d processors: system calls do not say which waits were for those", s.Others, s.Processors)
 	}
 	if f.Score >= faint || s.goProgram || s.Waits != nil || !empty(s.Block) || c == nil || c.Took <= 0 {
