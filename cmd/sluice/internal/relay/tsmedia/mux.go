@@ -104,7 +104,8 @@ const ahead = 90_000
 // Append returns the packets of a unit, borrowed until the next call; none for a unit of a
 // track that is not carried, or one that the format cannot say. Other parameters of sound
 // are said in its frames. An error matches au.ErrChanged: the tables say another codec, and players
-// go by what they said of a track at first.
+// go by what they said of a track at first. VLC and GStreamer's playbin take tables that change, but ffmpeg, mpv and playbin3
+// go on without sound, under the old PID or another one: one that comes again has all.
 func (m *Muxer) Append(u *au.Unit) ([]byte, error) {
 	m.packets.out = m.packets.out[:0]
 	t, err := m.trackOf(u)
