@@ -401,7 +401,7 @@ func (v *Arrival) served() bool {
 	if v.conn == nil {
 		return false
 	}
-	unread, acked := passed(v.conn)
+	unread, _, acked := passed(v.conn)
 	before := v.acked
 	v.acked = acked
 	return unread > 0 || acked > before

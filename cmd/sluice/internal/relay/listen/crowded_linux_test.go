@@ -67,7 +67,7 @@ func TestWhoIsServedLateIsNotSilent(t *testing.T) {
 	if _, err := conn.Write([]byte("HTTP")); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the answer is taken", func() bool { _, acked := passed(conn); return acked >= 4 })
+	until(t, "the answer is taken", func() bool { _, _, acked := passed(conn); return acked >= 4 })
 	if look(); gone != "b" {
 		t.Errorf("%q gave way after an answer", gone)
 	}

@@ -59,3 +59,43 @@ func TestAQueueKeepsWhomItHasNotRead(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// Who sends without end without asking for anything is late, though there are always bytes of it that
+// were not read: the server reads all the time.
+func TestWhoSendsWithoutEndIsLate(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	go func() {
+		for err := error(nil); err == nil; {
+			_, err = client.Write(make([]byte, 64<<10))
+		}
+	}()
+	until(t, "there is much to read", func() bool { return Unread(conn) >= 64<<10 })
+	late := make(chan struct{})
+	defer Late(conn, 10*lateSteps*time.Millisecond, func() { close(late) })()
+	p := make([]byte, 1)
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		select {
+		case <-late:
+			return
+		default:
+			if _, err := conn.Read(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	t.Error("not late in a minute")
+}

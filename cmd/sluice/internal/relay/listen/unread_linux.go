@@ -14,15 +14,16 @@ func Unread(conn net.Conn) (n int) {
 	return n
 }
 
-// passed is Unread, and how many bytes the peer has acknowledged (TCP_INFO, tcp(7)).
-func passed(conn net.Conn) (unread int, acked int64) {
+// passed is Unread, how many bytes were read, and how many the peer has acknowledged (TCP_INFO,
+// tcp(7)), which are 0 for what is no TCP.
+func passed(conn net.Conn) (unread int, read, acked int64) {
 	socket(conn, func(fd int) {
 		unread = inQueue(fd)
 		if info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
-			acked = int64(info.Bytes_acked)
+			read, acked = int64(info.Bytes_received)-int64(unread), int64(info.Bytes_acked)
 		}
 	})
-	return unread, acked
+	return unread, read, acked
 }
 
 func inQueue(fd int) int {
