@@ -81,3 +81,73 @@ func TestHandshakesGoOnWhenOthersHaveTheMemory(t *testing.T) {
 		})
 	}
 }
+
+// What clients have said that wait for a place has all of the budget: connections that are served
+// already go on, also with records that come in part, and do not wait for the places.
+func TestConnsGoOnWhenWaitingHandshakesHaveTheMemory(t *testing.T) {
+	const waiting, size = 60, 300_000
+	memory := mem.New(mem.Options{Name: "hellos", Budget: 64 << 10, Leak: mem.LeakTrace})
+	sluicetest.NoLeaks(t, memory)
+	config, places := testcert.Server(t), make(chan struct{})
+	handshakes := 0 // one runs at a time
+	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		if handshakes++; handshakes == 2 { // it keeps the place
+			<-places
+		}
+		return nil, nil
+	}
+	h := &ConnHandler[int]{
+		TLS: config, Handshakes: 1, HandshakeTimeout: time.Minute,
+		Data: func(c *Conn[int], p []byte) error {
+			_, err := c.Write(p)
+			return err
+		},
+	}
+	h.handshakes.Silence = time.Hour
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- Serve(ctx, []net.Listener{l}, Options{Allocator: memory}, h) }()
+	served, err := tls.Dial("tcp", l.Addr().String(), testcert.Client(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer served.Close()
+	var others sync.WaitGroup
+	for range waiting {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		others.Go(func() { _ = tls.Client(c, testcert.Client(t)).Handshake() })
+	}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for b := memory.Stats().Budget; b.Charged < b.Limit+8<<10; b = memory.Stats().Budget {
+		<-tick.C
+	}
+	sent := make(chan error, 1)
+	go func() {
+		_, err := served.Write(make([]byte, size))
+		sent <- err
+	}()
+	if err := served.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := io.ReadFull(served, make([]byte, size)); err != nil {
+		t.Errorf("of %d bytes %d are back: %v", size, n, err)
+	}
+	close(places)
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+	others.Wait()
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

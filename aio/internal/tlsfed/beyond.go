@@ -8,6 +8,9 @@ import (
 // budget is what mem offers to readers: the limit of an allocator, 0 for none.
 var budget = hooks.Budget.(func(a *mem.Allocator) (limit int64, pressed bool))
 
+// noteIdle is too: what is held by bytes that wait does not come back by itself.
+var noteIdle = hooks.Idle.(func(a *mem.Allocator, held int))
+
 // Take returns room for at least n bytes that have come and cannot be sent back: beyond the budget
 // when that has nothing left, which over says. Then its caller reads no more until there is memory.
 // The error is mem.ErrBudget, when least, of one record, is more than the whole budget.

@@ -60,6 +60,7 @@ type opening struct {
 	started bool
 	running bool // it has a place
 	waits   bool // MayWait has said so
+	idle    int  // what noteIdle knows of early, in bytes
 	full    bool // Record has said so, and Wake has not been called since
 	over    bool // err is the handshake's result
 	err     error
@@ -101,6 +102,7 @@ func (s *Session) Record(p []byte) (more bool, err error) {
 		o.started = true
 		s.handshakes.start(s)
 	}
+	s.noteIdle()
 	o.full = !o.over && (o.full || o.early.len() > mostEarly)
 	return !o.full, nil
 }
@@ -141,6 +143,21 @@ func (s *Session) MayWait() bool {
 	return o.waits
 }
 
+// noteIdle tells the budget what the session holds that waits for a place: it does not come back
+// before others, whose peers may be silent, have done, and who waits for memory must not wait for
+// that. Called with mu, before the session is open.
+func (s *Session) noteIdle() {
+	o := s.opening
+	held := 0
+	if !o.running && !s.open && o.early.room.Valid() {
+		held = o.early.room.Len()
+	}
+	if held != o.idle {
+		noteIdle(s.memory, held-o.idle)
+		o.idle = held
+	}
+}
+
 // KeepRest is Keep for what Read has left of the record in hand.
 func (s *Session) KeepRest() error {
 	rest := s.now
@@ -179,6 +196,7 @@ func (s *Session) handshake() {
 	if o.running = true; o.waits && !o.full { // a full one wakes when it has used that up
 		s.out.Wake()
 	}
+	s.noteIdle()
 	err := o.ended
 	if err == io.EOF {
 		err = nil // what came before it may be answered by an alert
@@ -299,6 +317,7 @@ func (s *Session) Close() {
 		s.opening.ended = net.ErrClosed
 		if s.opening.over || !s.opening.started {
 			s.opening.early.release()
+			s.noteIdle()
 		}
 	}
 }
