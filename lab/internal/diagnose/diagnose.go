@@ -67,7 +67,7 @@ var rules = []rule{
 	{"lock-contention", [][]string{byWaits}, false, "", lockContention},
 	{"runtime-calls", [][]string{byGo}, false, "go", runtimeCalls},
 	{"small-pool", [][]string{byGo}, false, "go", smallPool},
-	{"sleeps", [][]string{byWaits}, false, "", sleeps},
+	{"sleeps", [][]string{byWaits, byCalls}, false, "", sleeps},
 	{"host-names", [][]string{byGo}, false, "go", nameLookups},
 	{"goroutine-leak", [][]string{byGo}, false, "go", goroutineLeak},
 }

@@ -600,6 +600,8 @@ func TestRequestsThatSleep(t *testing.T) {
 		return &evidence.Evidence{Took: time.Second, CPUTime: 20 * time.Millisecond, Tools: all(), Calls: &evidence.Calls{Took: time.Second, Mishaps: evidence.Mishaps{Sleeps: times, Slept: took}}, Sharing: &evidence.Sharing{},
 			Perf: profile(0.3, "clock_nanosleep@GLIBC_2.2.5", "__nanosleep", "usleep", "main.handle")}
 	}
+	paced := asleep(true) // a stream: many writes for each request
+	paced.Calls = &evidence.Calls{Took: time.Second, Replies: 10, ByName: []evidence.Call{{Name: "write", Count: 1600}}}
 	withLock := inC(900, 900*time.Millisecond)
 	withLock.Calls.LockTime, withLock.Calls.LockIO = 12*time.Second, 900*time.Millisecond
 	withLock.Processors, withLock.Others = 2, 1.9 // so that the lock is open
@@ -612,6 +614,7 @@ func TestRequestsThatSleep(t *testing.T) {
 		"a loop in C":           {inC(300, 900*time.Millisecond), "main.handle"},
 		"threads in C":          {inC(4000, 12*time.Second), "main.handle"},
 		"with a lock":           {withLock, ""},
+		"paced":                 {paced, ""},
 		"seldom":                {inC(10, 900*time.Millisecond), ""},
 		"short":                 {inC(300, 30*time.Millisecond), ""},
 	} {

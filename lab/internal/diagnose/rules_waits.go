@@ -239,7 +239,7 @@ func (s *facts) waitingIn(kind matcher) *queue {
 func sleeps(s *facts) (Finding, string) {
 	q := &queue{tool: s.waitsTool, working: s.working()}
 	for _, p := range s.waits.Places {
-		if p.Serves && p.Reason == evidence.ReasonSleep {
+		if p.Serves && p.Reason == evidence.ReasonSleep && s.writes.count <= mostOnNew*s.calls.Replies { // a stream is paced
 			q.waiting, q.top = q.waiting+p.Mean, cmp.Or(q.top, place(ownOrInnermost(p.Frames)))
 		}
 	}

@@ -226,7 +226,7 @@ func (s *straceReader) call(thread, name, args, result, after, seconds string) {
 			case way == "r":
 				t.asked, t.slept = d, 0
 			case t.asked == d && d.served && t.slept > 0:
-				s.out.Sleeps, s.out.Slept, t.slept = s.out.Sleeps+1, s.out.Slept+t.slept, 0
+				s.out.Sleeps, s.out.Slept, t.asked = s.out.Sleeps+1, s.out.Slept+t.slept, nil
 			}
 			d.way, t.received = way, strings.HasPrefix(name, "recv") || t.received && !sends
 		}
