@@ -189,7 +189,8 @@ func (s *Server) serveWith(packets live.HubOptions, most, machine int64, o *Opti
 	if o.Again != nil {
 		s.web.Reload = s.ReloadAgain
 	}
-	for _, a := range s.handshakes() {
+	for i, a := range s.handshakes() {
+		a.Report(crowded(h.Log, [...]string{"rtmp", "http", "rtsp", "srt"}[i]))
 		a.Limit(c.MaxHandshakes, c.MaxHandshakesPerAddress)
 		a.SetQuiet(h.Times.Quiet)
 		a.SetTight(func() bool { return access.Scarce() || s.memory != nil && s.memory.Tight() })

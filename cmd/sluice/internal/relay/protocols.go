@@ -1,7 +1,9 @@
 package relay
 
 import (
+	"log/slog"
 	"net"
+	"net/netip"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hls"
@@ -42,6 +44,14 @@ func (p *protocols) endpoints(c *config.Config, certs *listen.Certificate) []end
 // handshakes are the places for connections without a request, by protocol.
 func (p *protocols) handshakes() []*listen.Arrivals {
 	return []*listen.Arrivals{&p.rtmp.Arrivals, &p.web.Arrivals, &p.rtsp.Arrivals, &p.srt.Arrivals}
+}
+
+// crowded logs that connections of a protocol take each other's places.
+func crowded(log *slog.Logger, protocol string) func(listen.ArrivalStats, netip.Prefix) {
+	return func(s listen.ArrivalStats, most netip.Prefix) {
+		log.Warn("connections that make no request are closed for others: max-handshakes, max-handshakes-per-address",
+			"protocol", protocol, "closed", s.GaveWay, "refused", s.Refused, "on", s.On, "waiting", s.Waiting, "most", most)
+	}
 }
 
 // closePorts ends what keeps ports that are not TCP alone.

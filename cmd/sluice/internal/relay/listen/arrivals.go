@@ -64,6 +64,8 @@ type Arrivals struct {
 	now      func() time.Time // nil: time.Now
 	quietFor time.Duration    // 0: quiet
 	tight    func() bool      // nil: never
+	report   func(ArrivalStats, netip.Prefix)
+	reported time.Time
 }
 
 // arriving are the connections of one host.
@@ -115,6 +117,30 @@ func (a *Arrivals) SetQuiet(d time.Duration) {
 // SetTight sets what says that memory or descriptors are short: then there are few places, and
 // few wait. Call it before the first Enter.
 func (a *Arrivals) SetTight(tight func() bool) { a.tight = tight }
+
+// reportEvery is the least time between two calls of what Report has set.
+const reportEvery = 10 * time.Second
+
+// Report sets what is called, at most each 10 s, when connections have lost their places to others that
+// waited: with the figures, and the host that then has most of the places and of those that wait. It must
+// not wait. Call it before the first Enter.
+func (a *Arrivals) Report(f func(ArrivalStats, netip.Prefix)) { a.report = f }
+
+// tells calls what Report has set, if it is time. The lock is held.
+func (a *Arrivals) tells(now time.Time) {
+	if a.report == nil || now.Sub(a.reported) < reportEvery {
+		return
+	}
+	a.reported = now
+	var most netip.Prefix
+	n := 0
+	for host, h := range a.hosts {
+		if k := len(h.on) + len(h.waiting); k > n {
+			most, n = host, k
+		}
+	}
+	a.report(ArrivalStats{a.on, a.waiting, a.gaveWay, a.refused}, most)
+}
 
 // Tight reports whether memory or descriptors are short.
 func (a *Arrivals) Tight() bool { return a.tight != nil && a.tight() }
@@ -355,6 +381,9 @@ func (a *Arrivals) look() {
 		gone = append(gone, a.silent(a.hosts, a.waiting, now)...)
 	}
 	a.gaveWay += int64(len(gone))
+	if len(gone) > 0 {
+		a.tells(now)
+	}
 	a.admit()
 	a.mu.Unlock()
 	for _, v := range gone {
