@@ -30,7 +30,7 @@ func TestHandshakesGoOnWhenOthersHaveTheMemory(t *testing.T) {
 				first.Do(func() { // it has the place until the others have the memory
 					tick := time.NewTicker(time.Millisecond)
 					defer tick.Stop()
-					for memory.Stats().Budget.Waiting == 0 {
+					for b := memory.Stats().Budget; b.Charged < b.Limit+8<<10; b = memory.Stats().Budget {
 						select {
 						case <-tick.C:
 						case <-t.Context().Done():
