@@ -96,7 +96,7 @@ func (r *replay) outcome(name string, one, two []float64, factor float64) measur
 }
 
 // verdict is what a table says of the second copy.
-func (r *replay) verdict(one, two []float64, factor float64) string {
+func (r *replay) verdict(one, two []float64, factor float64) stats.Verdict {
 	o := r.outcome("a", one, two, factor)
 	return report.Summarize(&o).Rows[1].Verdict
 }
@@ -233,7 +233,7 @@ func realDifferencesAreFoundInRecordedNoise(t *testing.T, r *replay) {
 	}
 	within := func(s *noisy, factor float64) string {
 		one, two := r.block(s.Passes[r.rng.IntN(len(s.Passes))], rounds)
-		return r.verdict(one, two, factor)
+		return string(r.verdict(one, two, factor))
 	}
 	between := func(s *noisy, factor float64) string {
 		a, b := r.twoPasses(s)
