@@ -151,3 +151,64 @@ func TestConnsGoOnWhenWaitingHandshakesHaveTheMemory(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The program has all of the memory, for longer than a handshake may take: one that has its place goes
+// on without, since others wait for that.
+func TestAHandshakeGoesOnWhenTheProgramHasTheMemory(t *testing.T) {
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		t.Run(tls.VersionName(version), func(t *testing.T) {
+			const budget = 64 << 10
+			memory := mem.New(mem.Options{Name: "program", Budget: budget, Leak: mem.LeakTrace})
+			sluicetest.NoLeaks(t, memory)
+			config := testcert.Server(t)
+			config.MaxVersion = version
+			var all mem.Buf
+			config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+				all = memory.Get(2 * budget)
+				return nil, nil
+			}
+			opened := make(chan error, 1)
+			h := &ConnHandler[int]{
+				TLS: config, Handshakes: 1, HandshakeTimeout: 5 * time.Second,
+				Open:    func(*Conn[int]) error { opened <- nil; return nil },
+				Data:    func(*Conn[int], []byte) error { return nil },
+				Refused: func(_ net.Addr, err error) { opened <- err },
+			}
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- Serve(ctx, []net.Listener{l}, Options{Allocator: memory}, h) }()
+			c, err := net.Dial("tcp", l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if err := tls.Client(inBytes{c}, testcert.Client(t)).Handshake(); err != nil {
+				t.Error(err)
+			}
+			if err := <-opened; err != nil {
+				t.Errorf("the handshake is refused: %v", err)
+			}
+			all.Release()
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// inBytes sends each byte by itself, which the server needs many reads for.
+type inBytes struct{ net.Conn }
+
+func (c inBytes) Write(p []byte) (int, error) {
+	for i := range p {
+		if _, err := c.Conn.Write(p[i : i+1]); err != nil {
+			return i, err
+		}
+	}
+	return len(p), nil
+}
