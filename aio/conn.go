@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -57,6 +58,8 @@ type loop[S any] struct {
 	plain   []byte      // what TLS has decrypted
 	starved starved[S]  // the budget had nothing for their reads
 	ending  atomic.Bool // notifyEnd has begun; for any goroutine
+
+	handshakes sync.WaitGroup // that run
 }
 
 // callbacks are those of a ConnHandler, and its limits.
@@ -121,12 +124,14 @@ func (l *loop[S]) notifyEnd() {
 	}
 }
 
-// end ends what is left: connections for which no operation was pending.
+// end ends what is left: connections for which no operation was pending. It waits for the
+// handshakes of those that have ended, which have memory, and the program's tls.Config.
 func (l *loop[S]) end() {
 	l.starved.end()
 	for l.first != nil {
 		l.first.end(ErrWatcherClosed)
 	}
+	l.handshakes.Wait()
 }
 
 // submit submits a write. What fails completes with c.

@@ -166,7 +166,7 @@ func (h *ConnHandler[S]) loopOf(w *Watcher) *loop[S] {
 func (h *ConnHandler[S]) newSecure(c *Conn[S], memory *mem.Allocator) *secure {
 	s := &secure{conn: c, memory: memory, until: timeLimit(h.calls.handshake)}
 	s.records = Frames{Size: tlsfed.RecordSize, Limit: tlsfed.MaxRecord, Allocator: memory, beyond: true}
-	s.session = tlsfed.New(h.TLS, s, memory, &h.handshakes)
+	s.session = tlsfed.New(h.TLS, s, memory, &h.handshakes, &c.loop.handshakes)
 	return s
 }
 

@@ -212,3 +212,45 @@ func (c inBytes) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
+
+// When Serve has returned no handshake uses the program's tls.Config or its memory any more.
+func TestServeWaitsForHandshakes(t *testing.T) {
+	memory := mem.New(mem.Options{Name: "hellos", Leak: mem.LeakTrace})
+	sluicetest.NoLeaks(t, memory)
+	ctx, stop := context.WithCancel(t.Context())
+	returned := make(chan struct{})
+	var clients sync.WaitGroup
+	config := testcert.Server(t)
+	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		stop()
+		<-hello.Context().Done()
+		select {
+		case <-returned:
+			t.Error("Serve has returned")
+		case <-time.After(100 * time.Millisecond):
+		}
+		return nil, hello.Context().Err()
+	}
+	h := &ConnHandler[int]{TLS: config, Handshakes: 1, Data: func(*Conn[int], []byte) error { return nil }}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 4 { // three wait for the place
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		clients.Go(func() { _ = tls.Client(c, testcert.Client(t)).Handshake() })
+	}
+	err = Serve(ctx, []net.Listener{l}, Options{Allocator: memory}, h)
+	close(returned)
+	if err != nil {
+		t.Error(err)
+	}
+	if b := memory.Stats().Budget; b.Charged != 0 {
+		t.Errorf("%d bytes are charged", b.Charged)
+	}
+	clients.Wait()
+}

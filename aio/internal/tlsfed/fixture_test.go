@@ -66,7 +66,7 @@ func serveWith(t testing.TB, config *tls.Config, chunk int, handshakes *tlsfed.H
 	if s.conn, err = l.Accept(); err != nil {
 		t.Fatal(err)
 	}
-	s.session = tlsfed.New(config, s, s.memory, handshakes)
+	s.session = tlsfed.New(config, s, s.memory, handshakes, new(sync.WaitGroup))
 	ended = make(chan error, 1)
 	go func() { ended <- s.run() }()
 	return client, ended, s

@@ -8,6 +8,7 @@ import (
 	"net"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -190,7 +191,7 @@ func TestOneHandshakeGivesWayToOne(t *testing.T) {
 	out := slowLeaver{sink{make(chan struct{}, 4)}, make(chan struct{})}
 	var sessions []*tlsfed.Session
 	for range 4 {
-		s := tlsfed.New(config, out, memory, handshakes)
+		s := tlsfed.New(config, out, memory, handshakes, new(sync.WaitGroup))
 		if _, err := s.Record([]byte{22, 3, 1, 0, 4, 1, 0, 0x10, 0}); err != nil { // the beginning of a hello
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -130,11 +131,11 @@ func TestMemoryFollowsBytesThatWait(t *testing.T) {
 	sluicetest.NoLeaks(t, memory)
 	handshakes := &tlsfed.Handshakes{Limit: 1}
 	out := sink{make(chan struct{}, 2)}
-	first := tlsfed.New(config, out, memory, handshakes)
+	first := tlsfed.New(config, out, memory, handshakes, new(sync.WaitGroup))
 	if more, err := first.Record([]byte{22, 3, 1, 0, 4, 1, 0, 0x10, 0}); !more || err != nil {
 		t.Fatal(more, err) // the beginning of a hello: the handshake waits for the rest
 	}
-	second := tlsfed.New(config, out, memory, handshakes)
+	second := tlsfed.New(config, out, memory, handshakes, new(sync.WaitGroup))
 	record := append([]byte{22, 3, 1, 0x10, 0}, make([]byte, 0x1000)...)
 	bytesIn, more := 0, true
 	for more {
@@ -169,11 +170,11 @@ func TestRecordIsRefusedUntilWake(t *testing.T) {
 	sluicetest.NoLeaks(t, memory)
 	handshakes := &tlsfed.Handshakes{Limit: 1, Silence: time.Hour}
 	out := sink{make(chan struct{}, 3)}
-	first := tlsfed.New(config, out, memory, handshakes)
+	first := tlsfed.New(config, out, memory, handshakes, new(sync.WaitGroup))
 	if _, err := first.Record([]byte{22, 3, 1, 0, 4, 1, 0, 0x10, 0}); err != nil {
 		t.Fatal(err)
 	}
-	s := tlsfed.New(config, out, memory, handshakes) // whose handshake is read here
+	s := tlsfed.New(config, out, memory, handshakes, new(sync.WaitGroup)) // whose handshake is read here
 	record := append([]byte{22, 3, 1, 0x10, 0}, make([]byte, 0x1000)...)
 	held := 0
 	for more := true; more; held += len(record) {
@@ -206,7 +207,7 @@ func TestRecordIsRefusedUntilWake(t *testing.T) {
 func TestRecordsBeyondTheBudget(t *testing.T) {
 	config, _ := configs(t, tls.VersionTLS13)
 	memory := mem.New(mem.Options{Name: t.Name(), Budget: 1024})
-	s := tlsfed.New(config, sink{make(chan struct{}, 1)}, memory, &tlsfed.Handshakes{Limit: 1})
+	s := tlsfed.New(config, sink{make(chan struct{}, 1)}, memory, &tlsfed.Handshakes{Limit: 1}, new(sync.WaitGroup))
 	if _, err := s.Record(append([]byte{22, 3, 1, 0x20, 0}, make([]byte, 0x2000)...)); !errors.Is(err, mem.ErrBudget) {
 		t.Errorf("Record returns %v", err)
 	}
@@ -225,7 +226,7 @@ func FuzzSession(f *testing.F) {
 		memory := mem.New(mem.Options{Name: "fuzz", Leak: mem.LeakParanoid})
 		sluicetest.NoLeaks(t, memory)
 		out := sink{make(chan struct{}, 100)}
-		s := tlsfed.New(config, out, memory, &tlsfed.Handshakes{Limit: 1})
+		s := tlsfed.New(config, out, memory, &tlsfed.Handshakes{Limit: 1}, new(sync.WaitGroup))
 		frames := aio.Frames{Size: tlsfed.RecordSize, Limit: tlsfed.MaxRecord, Allocator: memory}
 		started := false
 		for len(said) > 0 {

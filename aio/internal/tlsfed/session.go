@@ -36,6 +36,7 @@ type Session struct {
 	out        Output
 	memory     *mem.Allocator
 	handshakes *Handshakes
+	running    *sync.WaitGroup // a handshake, while it is neither over nor left
 
 	// For the feeding goroutine; but for over, once open.
 	open  bool
@@ -59,6 +60,7 @@ type opening struct {
 	ended   error // why no more come
 	started bool
 	running bool // it has a place
+	left    bool // it was closed before it had one
 	waits   bool // MayWait has said so
 	idle    int  // what noteIdle knows of early, in bytes
 	full    bool // Record has said so, and Wake has not been called since
@@ -68,9 +70,10 @@ type opening struct {
 }
 
 // New returns a session of a connection that has just been accepted. config is used as
-// tls.Server does.
-func New(config *tls.Config, out Output, memory *mem.Allocator, handshakes *Handshakes) *Session {
-	s := &Session{out: out, memory: memory, handshakes: handshakes, opening: new(opening)}
+// tls.Server does. What uses out, memory or config on another goroutine is counted by running: after
+// Close it is over soon.
+func New(config *tls.Config, out Output, memory *mem.Allocator, handshakes *Handshakes, running *sync.WaitGroup) *Session {
+	s := &Session{out: out, memory: memory, handshakes: handshakes, running: running, opening: new(opening)}
 	s.opening.arrived.L = &s.mu
 	s.conn = tls.Server((*wire)(s), config)
 	return s
@@ -100,6 +103,7 @@ func (s *Session) Record(p []byte) (more bool, err error) {
 	o.arrived.Signal()
 	if !o.started {
 		o.started = true
+		s.running.Add(1)
 		s.handshakes.start(s)
 	}
 	s.noteIdle()
@@ -190,6 +194,11 @@ func (s *Session) Handshake() (over bool, err error) {
 func (s *Session) handshake() {
 	s.mu.Lock()
 	o := s.opening
+	if o.left {
+		s.mu.Unlock()
+		return
+	}
+	defer s.running.Done()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	o.cancel = cancel
@@ -315,9 +324,14 @@ func (s *Session) Close() {
 	defer s.mu.Unlock()
 	if s.opening != nil {
 		s.opening.ended = net.ErrClosed
-		if s.opening.over || !s.opening.started {
-			s.opening.early.release()
+		o := s.opening
+		if o.over || !o.running {
+			o.early.release()
 			s.noteIdle()
+		}
+		if o.started && !o.running && !o.left {
+			o.left = true
+			s.running.Done()
 		}
 	}
 }
