@@ -67,6 +67,7 @@ func (e *Events) deliver(ctx context.Context) {
 		if pause == 0 {
 			e.log.Warn("events are not delivered; they will be later", "error", err)
 		}
+		place.save() // the receiver may be away for hours
 		pause = min(max(2*pause, e.options.Retry), e.options.RetryMost)
 		if !e.wait(ctx, pause) {
 			return
@@ -98,7 +99,11 @@ func (p *savedPlace) due() <-chan time.Time {
 	return time.After(saveEvery - time.Since(p.latest))
 }
 
+// save writes the position down, if it has changed.
 func (p *savedPlace) save() {
+	if !p.changed {
+		return
+	}
 	p.latest, p.changed = time.Now(), false
 	if err := p.events.spool.save(); err != nil {
 		p.events.log.Error("where events are delivered up to is not saved: they may come again", "error", err)
