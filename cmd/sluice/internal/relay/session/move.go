@@ -28,7 +28,7 @@ func (m *Mover) State(h *Host) (st *Moved, ok bool, err error) {
 		}
 	}
 	if c.Role == RolePublisher {
-		st.Owner = h.owners.of(c.Stream)
+		st.Owner, st.Pictures = h.owners.of(c.Stream), c.pictures.wait()
 		return st, true, nil
 	}
 	v, ok := m.Viewer.State()
@@ -82,7 +82,7 @@ func (c *Register) resume(m *Moved) *Client {
 	s := &Client{
 		Info:  Info{Stream: m.Stream, Protocol: m.Protocol, Address: m.Address, Agent: m.Agent, Token: m.Token},
 		books: c, ID: m.ID, Role: m.Role, Since: m.Since,
-		pictures: pictures{known: true}, // their header has come to the other process
+		pictures: awaiting(m.Pictures),
 	}
 	s.bytes.Store(m.Bytes)
 	s.Frames.Store(m.Frames)

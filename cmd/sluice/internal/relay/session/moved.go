@@ -21,7 +21,8 @@ type Moved struct {
 	Token    string    `json:"token"` // its id
 	Bytes    int64     `json:"bytes"`
 	Frames   int64     `json:"frames"`
-	Owner    []byte    `json:"owner,omitempty"` // by which a publisher that comes back is known
+	Owner    []byte    `json:"owner,omitempty"`    // by which a publisher that comes back is known
+	Pictures string    `json:"pictures,omitempty"` // what those of a publisher wait for
 
 	Viewer *live.ViewerState `json:"viewer,omitempty"`
 	RTMP   *rtmp.ConnState   `json:"rtmp,omitempty"`

@@ -12,7 +12,41 @@ type pictures struct {
 	known  bool       // they are passed on: their sequence header has come, or they need none
 	header bool       // it has come behind some of them: the next key frame is passed on
 	said   bool       // the log has a line of them
-	inBand *au.InBand // nil: no key frame has come
+	inBand *au.InBand // nil: no key frame was left out since
+}
+
+// What pictures wait for, as another process is to know it: nothing, when it is one from before that does not say it.
+const (
+	forNothing  = ""
+	forPictures = "pictures" // none has come
+	forHeader   = "header"
+	forKey      = "key frame"
+)
+
+// wait says what they wait for.
+func (p *pictures) wait() string {
+	switch {
+	case p.known:
+		return forNothing
+	case p.header:
+		return forKey
+	case p.inBand != nil:
+		return forHeader
+	}
+	return forPictures
+}
+
+// awaiting are the pictures of another process, which wait for that.
+func awaiting(what string) pictures {
+	switch what {
+	case forPictures:
+		return pictures{}
+	case forHeader:
+		return pictures{said: true, inBand: new(au.InBand)}
+	case forKey:
+		return pictures{said: true, header: true}
+	}
+	return pictures{known: true}
 }
 
 // Came counts a frame that a publisher sends by RTMP or as FLV, borrowed until it returns, and reports whether it is to be
@@ -36,8 +70,8 @@ func (s *Client) Came(f *live.Frame) (header live.Frame, ok bool) {
 	case h.Codec != flv.CodecAVC && h.Codec != flv.CodecHEVC || h.Tracks != flv.TrackOnly:
 		p.known = true
 	case h.Config():
-		p.header, p.known = true, p.inBand == nil
-		p.inBand = nil
+		p.known = !p.header && p.inBand == nil
+		p.header, p.inBand = true, nil
 		return header, true
 	case h.Key():
 		if p.known = p.header; p.known {
