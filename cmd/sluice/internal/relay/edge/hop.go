@@ -13,13 +13,13 @@ import (
 // is EPOCH.NUMBER of the latest frame that it has.
 const hopKey = "hop"
 
-// HopQuery returns the query for a stream with marks, behind the one given, which may
+// hopQuery returns the query for a stream with marks, behind the one given, which may
 // be zero.
-func HopQuery(after live.Mark) url.Values {
+func hopQuery(after live.Mark) url.Values {
 	return url.Values{hopKey: {fmt.Sprintf("%d.%d", after.Epoch, after.Number)}}
 }
 
-// ParseHop reads what HopQuery made, and reports whether the query has it. What
+// ParseHop reads what hopQuery made, and reports whether the query has it. What
 // cannot be read is the zero mark.
 func ParseHop(q url.Values) (after live.Mark, ok bool) {
 	if !q.Has(hopKey) {

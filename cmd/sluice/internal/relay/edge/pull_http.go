@@ -88,7 +88,7 @@ func (q *pulling) url() string {
 	if sink, ok := q.sink.(Resuming); ok {
 		after = sink.After()
 	}
-	return q.from.With(HopQuery(after)).streamURL(q.stream)
+	return q.from.With(hopQuery(after)).streamURL(q.stream)
 }
 
 // answer returns the error for a response's status.

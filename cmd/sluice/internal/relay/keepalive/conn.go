@@ -22,6 +22,7 @@ func (s *Server) Take(nc Conn, unread []byte) {
 		return
 	}
 	s.conns[c] = struct{}{}
+	s.on.Add(1)
 	s.mu.Unlock()
 	if len(unread) > 0 {
 		c.giveBack(bytes.Clone(unread))

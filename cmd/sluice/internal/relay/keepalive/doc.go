@@ -10,5 +10,5 @@
 // A handler's request has no body. Its context ends with the connection, which is noticed
 // when the handler has run for some time.
 //
-// A Server is safe for concurrent use. It imports net/http alone.
+// A Server is safe for concurrent use.
 package keepalive

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/waiting"
 )
 
 // A Conn is a connection that can be given back to net/http.
@@ -39,11 +41,11 @@ type Server struct {
 	given  returned
 	inputs spares[*input]
 	outs   spares[*bufio.Writer]
+	on     waiting.Count // of conns
 
 	mu      sync.Mutex
 	conns   map[*conn]struct{}
 	closing bool
-	none    chan struct{} // closed when there are no connections; nil while no goroutine waits for that
 }
 
 // A conn is served by one goroutine.
@@ -118,10 +120,7 @@ func (s *Server) forget(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, c)
-	if len(s.conns) == 0 && s.none != nil {
-		close(s.none)
-		s.none = nil
-	}
+	s.on.Add(-1)
 }
 
 // Number is how many connections there are.
@@ -144,24 +143,7 @@ func (s *Server) Drain() {
 }
 
 // Wait waits until there are no connections, or ctx is done.
-func (s *Server) Wait(ctx context.Context) error {
-	s.mu.Lock()
-	if len(s.conns) == 0 {
-		s.mu.Unlock()
-		return nil
-	}
-	if s.none == nil {
-		s.none = make(chan struct{})
-	}
-	none := s.none
-	s.mu.Unlock()
-	select {
-	case <-none:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (s *Server) Wait(ctx context.Context) error { return s.on.Wait(ctx) }
 
 // Close closes all connections, and ends the contexts of requests. It does not wait.
 func (s *Server) Close() {

@@ -52,7 +52,7 @@ func (l *reporting) Accept() (net.Conn, error) {
 
 // Accept accepts connections until l is closed: it reads the headers of proxies, gives each
 // connection a place among arrivals, makes the TLS handshake unless secure is nil, and
-// calls serve on a goroutine of its own, as Group.RunOn does. setting is the name of the
+// calls serve on a goroutine of its own, as Group.runOn does. setting is the name of the
 // listener's setting. The error is nil when the server is shutting down.
 func (h *Host) Accept(l net.Listener, setting string, secure *tls.Config, arrivals *listen.Arrivals, serve func(Arrived) (next func(over func()))) error {
 	var pause time.Duration
@@ -77,7 +77,7 @@ func (h *Host) Accept(l net.Listener, setting string, secure *tls.Config, arriva
 		if address, ok := listen.Address(conn); ok {
 			place = arrivals.Come(address, conn, func(error) { conn.Close() })
 		}
-		if !h.Group.RunOn(conn, func(conn net.Conn) (next func(over func())) {
+		if !h.Group.runOn(conn, func(conn net.Conn) (next func(over func())) {
 			return h.arrive(conn, place, setting, secure, arrivals, serve)
 		}) && place != nil {
 			place.Leave()

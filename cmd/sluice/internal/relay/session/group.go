@@ -8,16 +8,17 @@ import (
 	"sync"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/waiting"
 )
 
 // Group counts what must end before the server has ended: goroutines that serve a
 // connection, which it can close, and the remaining work for ended sessions.
 type Group struct {
+	on waiting.Count
+
 	mu     sync.Mutex
-	on     int
 	conns  map[net.Conn]struct{}
 	closed bool
-	none   chan struct{} // closed when on is 0; nil while no goroutine waits for that
 }
 
 // Run calls f with conn in a goroutine of its own. The connection, transferred,
@@ -33,11 +34,11 @@ func (s *Group) Run(conn net.Conn, f func(net.Conn)) {
 	})
 }
 
-// RunOn is like Run, but when f returns a function, that has the connection: it is
+// runOn is like Run, but when f returns a function, that has the connection: it is
 // called on another goroutine, whose stack is as small as at its beginning (a stack
 // that f has grown would stay large), and over is called when the connection has been
 // served, by next or later. It reports false after CloseAll.
-func (s *Group) RunOn(conn net.Conn, f func(net.Conn) (next func(over func()))) bool {
+func (s *Group) runOn(conn net.Conn, f func(net.Conn) (next func(over func()))) bool {
 	if !s.Begin(conn) {
 		conn.Close()
 		return false
@@ -74,7 +75,7 @@ func (s *Group) Begin(conn net.Conn) bool {
 		s.conns = map[net.Conn]struct{}{}
 	}
 	s.conns[conn] = struct{}{}
-	s.on++
+	s.on.Add(1)
 	return true
 }
 
@@ -88,41 +89,13 @@ func (s *Group) End(conn net.Conn) {
 
 // Hold counts something that ends by itself, or with its connection. The caller must call
 // Release.
-func (s *Group) Hold() {
-	s.mu.Lock()
-	s.on++
-	s.mu.Unlock()
-}
+func (s *Group) Hold() { s.on.Add(1) }
 
 // Release ends what Hold began.
-func (s *Group) Release() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.on--; s.on == 0 && s.none != nil {
-		close(s.none)
-		s.none = nil
-	}
-}
+func (s *Group) Release() { s.on.Add(-1) }
 
 // Wait waits until the count is 0 or ctx is done.
-func (s *Group) Wait(ctx context.Context) error {
-	s.mu.Lock()
-	if s.on == 0 {
-		s.mu.Unlock()
-		return nil
-	}
-	if s.none == nil {
-		s.none = make(chan struct{})
-	}
-	none := s.none
-	s.mu.Unlock()
-	select {
-	case <-none:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (s *Group) Wait(ctx context.Context) error { return s.on.Wait(ctx) }
 
 // Unread returns how many bytes the connections' peers have sent that were not
 // read, where the system says so, or 0 when the kernel holds fewer than least for all TCP

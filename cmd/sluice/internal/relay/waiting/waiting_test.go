@@ -103,3 +103,45 @@ func TestWith(t *testing.T) {
 		})
 	}
 }
+
+// Those who wait for a count return when it is 0, whatever it was before, or when their context ends.
+func TestCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c Count
+		if err := c.Wait(t.Context()); err != nil {
+			t.Errorf("of nothing: %v", err)
+		}
+		c.Add(2)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := c.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("of two that go on: %v", err)
+		}
+		returned := make(chan error, 2)
+		for range cap(returned) {
+			go func() { returned <- c.Wait(t.Context()) }()
+		}
+		synctest.Wait()
+		c.Add(1)
+		c.Add(-2)
+		synctest.Wait()
+		if len(returned) > 0 {
+			t.Error("Wait has returned, and one goes on")
+		}
+		c.Add(-1)
+		synctest.Wait()
+		if len(returned) != cap(returned) {
+			t.Fatalf("%d return", len(returned))
+		}
+		for range cap(returned) {
+			if err := <-returned; err != nil {
+				t.Error(err)
+			}
+		}
+		c.Add(1)
+		go c.Add(-1)
+		if err := c.Wait(t.Context()); err != nil {
+			t.Errorf("again: %v", err)
+		}
+	})
+}
