@@ -164,7 +164,9 @@ func (o *Origin) begin(stream string) {
 		return
 	}
 	o.begins[stream] = true
+	o.host.Group.Hold()
 	go func() {
+		defer o.host.Group.Release()
 		ctx := o.host.Ctx // it ends with the server, or with the stream
 		for wanted := true; wanted && o.pulls.Pull(ctx, stream, nil) != nil; {
 			wanted = waiting.For(beginAgain, ctx.Done()) && o.Viewers(stream) > 0 && !o.here(stream) && len(o.cluster.nodes.Sources(stream)) > 0
