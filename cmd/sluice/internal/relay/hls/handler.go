@@ -2,6 +2,7 @@ package hls
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -140,7 +141,7 @@ func (s *Server) head(rw http.ResponseWriter, r *http.Request, info session.Info
 func (s *Server) multivariant(r *http.Request, info session.Info, o session.PlayOptions) (found *answer, err error) {
 	id := info.Query.Get("session")
 	if !validID(id) {
-		id = newID()
+		id = rand.Text()
 	}
 	v, err := s.viewer(r.Context(), id, info, o)
 	if err != nil {

@@ -2,6 +2,7 @@ package hls
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +27,7 @@ func (s *Server) past(rw http.ResponseWriter, r *http.Request, info session.Info
 	}
 	id := info.Query.Get("session")
 	if !validID(id) {
-		id = newID()
+		id = rand.Text()
 		if a.file != "" {
 			id = idOf(info)
 		}

@@ -2,7 +2,6 @@ package hls
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -17,13 +16,6 @@ const (
 	shortestID = 16
 	longestID  = 64
 )
-
-// newID returns an id that cannot be guessed.
-func newID() string {
-	var p [16]byte
-	rand.Read(p[:]) // never fails
-	return hex.EncodeToString(p[:])
-}
 
 // validID accepts ids that are no others when they are escaped.
 func validID(id string) bool {

@@ -2,7 +2,6 @@ package rtspserver
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"net"
 	"net/netip"
@@ -137,7 +136,7 @@ func newPeer(s *Server, a session.Arrived) *peer {
 		server: s, place: a.Place, came: a.Came, conn: a.Conn, address: a.Address, protocol: session.RTSP,
 		r:   &sluice.BufReader{Allocator: s.Alloc},
 		out: session.NewOutput(a.Conn, s.Times.Answer),
-		id:  random(), nonce: random(),
+		id:  rand.Text(), nonce: rand.Text(),
 	}
 	if a.Secure {
 		x.protocol = session.RTSPS
@@ -147,13 +146,6 @@ func newPeer(s *Server, a session.Arrived) *peer {
 	x.r.Reset(a.Conn)
 	x.reader = rtsp.NewReader(x.r, limits)
 	return x
-}
-
-// random returns 128 bits that cannot be guessed.
-func random() string {
-	var b [16]byte
-	rand.Read(b[:])
-	return hex.EncodeToString(b[:])
 }
 
 // close closes the connection, ends what it was used for and releases its buffers.

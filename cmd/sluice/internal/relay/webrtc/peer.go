@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -39,7 +38,7 @@ func (s *Server) newPeer(info session.Info, o *offer, chosen []offered, publishe
 		return nil, err
 	}
 	p := &peer{
-		server: s, id: random(), etag: `"` + random()[:16] + `"`, info: info, token: sha256.Sum256([]byte(info.Query.Get("token"))),
+		server: s, id: rand.Text(), etag: `"` + rand.Text() + `"`, info: info, token: sha256.Sum256([]byte(info.Query.Get("token"))),
 		place: sync.OnceFunc(place), done: make(chan struct{}),
 		silence: time.NewTimer(time.Hour),
 	}
@@ -49,13 +48,6 @@ func (s *Server) newPeer(info session.Info, o *offer, chosen []offered, publishe
 		return nil, err
 	}
 	return p, nil
-}
-
-// random returns 128 bits that cannot be guessed.
-func random() string {
-	var b [16]byte
-	rand.Read(b[:])
-	return hex.EncodeToString(b[:])
 }
 
 // connection makes a connection that knows the chosen formats and no other. What comes waits
