@@ -36,14 +36,14 @@ func memoryFigures(used func() int64, limit int64) []prometheus.Collector {
 	}
 }
 
-// arrivals are the figures of connections that have not made a request.
-func arrivals(protocol string, stats func() listen.ArrivalStats) []prometheus.Collector {
-	prefix := "sluice_" + strings.ToLower(protocol) + "_handshakes"
+// metrics are the figures of connections that have not made a request.
+func (h handshakes) metrics() []prometheus.Collector {
+	prefix := "sluice_" + strings.ToLower(h.protocol) + "_handshakes"
 	gauge := func(name, help string, of func(listen.ArrivalStats) int) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + name, Help: protocol + " connections that " + help}, func() float64 { return float64(of(stats())) })
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + name, Help: h.protocol + " connections that " + help}, func() float64 { return float64(of(h.Stats())) })
 	}
 	counter := func(name, help string, of func(listen.ArrivalStats) int64) prometheus.Collector {
-		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: prefix + name, Help: protocol + " connections that " + help}, func() float64 { return float64(of(stats())) })
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: prefix + name, Help: h.protocol + " connections that " + help}, func() float64 { return float64(of(h.Stats())) })
 	}
 	return []prometheus.Collector{
 		gauge("", "hold a place on their way to a request.", func(a listen.ArrivalStats) int { return a.On }),

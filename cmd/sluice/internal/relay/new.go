@@ -189,8 +189,8 @@ func (s *Server) serveWith(packets live.HubOptions, most, machine int64, o *Opti
 	if o.Again != nil {
 		s.web.Reload = s.ReloadAgain
 	}
-	for i, a := range s.handshakes() {
-		a.Report(crowded(h.Log, [...]string{"rtmp", "http", "rtsp", "srt"}[i]))
+	for _, a := range s.handshakes() {
+		a.Report(a.crowded(h.Log))
 		a.Limit(c.MaxHandshakes, c.MaxHandshakesPerAddress)
 		a.SetQuiet(h.Times.Quiet)
 		a.SetTight(func() bool { return access.Scarce() || s.memory != nil && s.memory.Tight() })
@@ -221,10 +221,9 @@ func (s *Server) observe() {
 func (s *Server) attach(version string, times prometheus.Collector) error {
 	c, metrics := s.host.Config(), s.web.Metrics
 	metrics.MustRegister(buildInfo(version), times)
-	metrics.MustRegister(arrivals("RTMP", s.rtmp.Arrivals.Stats)...)
-	metrics.MustRegister(arrivals("HTTP", s.web.Arrivals.Stats)...)
-	metrics.MustRegister(arrivals("RTSP", s.rtsp.Arrivals.Stats)...)
-	metrics.MustRegister(arrivals("SRT", s.srt.Arrivals.Stats)...)
+	for _, a := range s.handshakes() {
+		metrics.MustRegister(a.metrics()...)
+	}
 	if s.memory != nil {
 		metrics.MustRegister(memoryFigures(s.memory.Used, s.most)...)
 	}

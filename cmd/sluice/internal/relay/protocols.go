@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"strings"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hls"
@@ -41,16 +42,21 @@ func (p *protocols) endpoints(c *config.Config, certs *listen.Certificate) []end
 	}
 }
 
-// handshakes are the places for connections without a request, by protocol.
-func (p *protocols) handshakes() []*listen.Arrivals {
-	return []*listen.Arrivals{&p.rtmp.Arrivals, &p.web.Arrivals, &p.rtsp.Arrivals, &p.srt.Arrivals}
+// handshakes are a protocol's places for connections without a request.
+type handshakes struct {
+	protocol string
+	*listen.Arrivals
 }
 
-// crowded logs that connections of a protocol take each other's places.
-func crowded(log *slog.Logger, protocol string) func(listen.ArrivalStats, netip.Prefix) {
+func (p *protocols) handshakes() []handshakes {
+	return []handshakes{{"RTMP", &p.rtmp.Arrivals}, {"HTTP", &p.web.Arrivals}, {"RTSP", &p.rtsp.Arrivals}, {"SRT", &p.srt.Arrivals}}
+}
+
+// crowded logs that connections take each other's places.
+func (h handshakes) crowded(log *slog.Logger) func(listen.ArrivalStats, netip.Prefix) {
 	return func(s listen.ArrivalStats, most netip.Prefix) {
 		log.Warn("connections that make no request are closed for others: max-handshakes, max-handshakes-per-address",
-			"protocol", protocol, "closed", s.GaveWay, "refused", s.Refused, "on", s.On, "waiting", s.Waiting, "most", most)
+			"protocol", strings.ToLower(h.protocol), "closed", s.GaveWay, "refused", s.Refused, "on", s.On, "waiting", s.Waiting, "most", most)
 	}
 }
 

@@ -24,7 +24,7 @@ type settings struct {
 
 	host       *session.Host // has the gate and the streams
 	to         *outbound
-	handshakes []*listen.Arrivals
+	handshakes []handshakes
 	proxies    listen.Proxies
 	certs      *listen.Certificate // nil: no TLS
 
