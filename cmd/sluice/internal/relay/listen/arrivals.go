@@ -56,6 +56,7 @@ type Arrivals struct {
 	hosts    map[netip.Prefix]*arriving
 	on       int
 	waiting  int
+	crowds   crowds
 	next     []netip.Prefix // hosts with waiting connections, in the order to serve them
 	timer    *time.Timer    // of look; nil before the first connection that waits
 	due      time.Time      // when it fires, while connections wait; zero: it is stopped
@@ -71,8 +72,9 @@ type Arrivals struct {
 // arriving are the connections of one host.
 type arriving struct {
 	on      []*Arrival // the oldest first
-	waiting []*Arrival
-	queued  bool // it is in next
+	waiting []*Arrival // changed by sets
+	at      int        // in crowds
+	queued  bool       // it is in next
 }
 
 // An Arrival is one connection on its way to a request.
@@ -218,8 +220,7 @@ func (a *Arrivals) come(v *Arrival) (refused []*Arrival) {
 		h.queued = true
 		a.next = append(a.next, v.host)
 	}
-	h.waiting = append(h.waiting, v)
-	a.waiting++
+	a.sets(h, append(h.waiting, v))
 	for _, most := a.most(); a.waiting > most; {
 		refused = append(refused, a.refuse())
 	}
@@ -279,15 +280,9 @@ func (a *Arrivals) TryEnter(address netip.Addr, conn net.Conn, end func(error)) 
 // refuse drops the oldest waiting connection of the host that has the most, and returns
 // it. The lock is held.
 func (a *Arrivals) refuse() *Arrival {
-	var most *arriving
-	for _, h := range a.hosts {
-		if most == nil || len(h.waiting) > len(most.waiting) {
-			most = h
-		}
-	}
+	most := a.crowds.largest()
 	v := most.waiting[0]
-	most.waiting = most.waiting[1:]
-	a.waiting--
+	a.sets(most, most.waiting[1:])
 	a.refused++
 	v.lost, v.left = ErrCrowded, true
 	close(v.admitted)
@@ -314,8 +309,7 @@ func (a *Arrivals) admit() {
 		}
 		misses = 0
 		v := h.waiting[0]
-		h.waiting = h.waiting[1:]
-		a.waiting--
+		a.sets(h, h.waiting[1:])
 		a.on++
 		v.since = a.clock()
 		h.on = append(h.on, v)
@@ -465,8 +459,7 @@ func (a *Arrivals) drop(v *Arrival) {
 		h.on = slices.Delete(h.on, i, i+1)
 		a.on--
 	} else if i := slices.Index(h.waiting, v); i >= 0 {
-		h.waiting = slices.Delete(h.waiting, i, i+1)
-		a.waiting--
+		a.sets(h, slices.Delete(h.waiting, i, i+1))
 	}
 	a.forget(v.host)
 }

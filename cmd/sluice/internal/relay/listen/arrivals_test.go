@@ -324,6 +324,9 @@ func TestArrivalsAtRandom(t *testing.T) {
 					if h := a.hosts[v.host]; !v.left && (len(h.on) > 2 || a.on > 5) {
 						t.Errorf("%d of one host, %d in all", len(h.on), a.on)
 					}
+					if !known(a) {
+						t.Errorf("%d wait in %v", a.waiting, a.crowds)
+					}
 					a.mu.Unlock()
 					if rnd.IntN(10) == 0 {
 						select { // silent, until another connection needs the place
@@ -341,9 +344,26 @@ func TestArrivalsAtRandom(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if s := a.Stats(); s.On != 0 || s.Waiting != 0 || len(a.hosts) != 0 {
-		t.Errorf("left: %+v, %d hosts", s, len(a.hosts))
+	if s := a.Stats(); s.On != 0 || s.Waiting != 0 || len(a.hosts) != 0 || len(a.crowds) != 0 {
+		t.Errorf("left: %+v, %d hosts, %v", s, len(a.hosts), a.crowds)
 	}
+}
+
+// known reports whether the hosts are found by how many of their connections wait. The lock is held.
+func known(a *Arrivals) bool {
+	hosts, waiting, most := 0, 0, 0
+	for _, h := range a.hosts {
+		if n := len(h.waiting); n > 0 {
+			if n > len(a.crowds) || a.crowds[n-1][h.at] != h {
+				return false
+			}
+			hosts, waiting, most = hosts+1, waiting+n, max(most, n)
+		}
+	}
+	for _, same := range a.crowds {
+		hosts -= len(same)
+	}
+	return hosts == 0 && waiting == a.waiting && most == len(a.crowds)
 }
 
 // When memory is short there are few places, and few wait for them.
