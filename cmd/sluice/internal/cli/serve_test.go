@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/tls"
 	"encoding/json"
 	"io"
@@ -13,7 +12,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/logtest"
 	"github.com/sluice-go/sluice/internal/testcert"
 )
 
@@ -31,25 +30,7 @@ const serveWait = 2 * time.Minute
 type serveRun struct {
 	*program
 	out *bufio.Reader // its standard output
-	log serveLog      // its standard error, for reading while it runs
-}
-
-// serveLog collects a log.
-type serveLog struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *serveLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *serveLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	log logtest.Log   // its standard error, for reading while it runs
 }
 
 // startServe runs sluice serve. env is put before the environment.

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,12 +10,12 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/logtest"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/sluicetest"
 )
@@ -43,22 +42,7 @@ func (c relayConfig) server(log *slog.Logger) (*Server, error) {
 }
 
 // relayLog collects what a server logs.
-type relayLog struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *relayLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *relayLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
+type relayLog struct{ logtest.Log }
 
 // line waits for a line that has all of these in it, and returns it.
 func (l *relayLog) line(t *testing.T, parts ...string) string {

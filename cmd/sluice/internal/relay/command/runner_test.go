@@ -3,7 +3,6 @@
 package command
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"os"
@@ -15,28 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/logtest"
 	"github.com/sluice-go/sluice/live"
 )
 
 // within bounds every wait.
 const within = 2 * time.Minute
-
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
@@ -55,7 +38,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 type running struct {
 	*Runner
 	hub *live.Hub
-	log *logged
+	log *logtest.Log
 	dir string
 
 	mu     sync.Mutex
@@ -64,7 +47,7 @@ type running struct {
 
 func start(t *testing.T, script string, most int, change func(*Options)) *running {
 	t.Helper()
-	r := &running{hub: live.NewHub(live.HubOptions{}), log: &logged{}, dir: t.TempDir(), script: script}
+	r := &running{hub: live.NewHub(live.HubOptions{}), log: &logtest.Log{}, dir: t.TempDir(), script: script}
 	o := Options{
 		Of: func(stream string) Command {
 			r.mu.Lock()
@@ -232,7 +215,7 @@ func TestCommandsAfterAReload(t *testing.T) {
 }
 
 func TestLines(t *testing.T) {
-	log := &logged{}
+	log := &logtest.Log{}
 	l := &lines{log: slog.New(slog.NewTextHandler(log, nil))}
 	for _, part := range []string{"one\ntw", "o\r\rthree\r\n", strings.Repeat("x", 2000), "\n", "\xff\x00bad\n", "last"} {
 		if n, err := l.Write([]byte(part)); n != len(part) || err != nil {

@@ -2,16 +2,16 @@ package keepalive
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/logtest"
 )
 
 // testWait is how long something may take that has to happen.
@@ -34,29 +34,11 @@ func (c *returnable) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// A lockedBuffer is a log.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
 // A fixture is a server whose connections come here first, and one of net/http alone with
 // the same handler.
 type fixture struct {
 	kept      *Server
-	log       lockedBuffer
+	log       logtest.Log
 	at, plain string // addresses
 }
 

@@ -1,39 +1,20 @@
 package push
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"net"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/logtest"
 	"github.com/sluice-go/sluice/live"
 )
-
-// lockedLog collects what is logged.
-type lockedLog struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lockedLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lockedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
 
 func heap() int64 {
 	runtime.GC()
@@ -56,7 +37,7 @@ func TestTargetThatIsAwayForADay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		log := &lockedLog{}
+		log := &logtest.Log{}
 		var failed atomic.Int64
 		p := New(Options{
 			Targets: func(string) []*Target { return []*Target{target} },

@@ -15,26 +15,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/logtest"
 )
 
-// output collects what a process writes; safe for concurrent use.
-type output struct {
-	mu    sync.Mutex
-	bytes []byte
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.bytes = append(o.bytes, p...)
-	return len(p), nil
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return string(o.bytes)
-}
+// output is what a process writes.
+type output struct{ logtest.Log }
 
 // tail is the last lines of what was written.
 func (o *output) tail(lines int) string {

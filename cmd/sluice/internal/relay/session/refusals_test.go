@@ -1,39 +1,21 @@
 package session
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/logtest"
 )
-
-// sharedLog is a log that several goroutines write and read.
-type sharedLog struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *sharedLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *sharedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
 
 // A flood of refused viewers has some lines of an address, and the others are counted.
 func TestRefusalsInTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log := new(sharedLog)
+		log := new(logtest.Log)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		h := &Host{Log: slog.New(slog.NewTextHandler(log, nil)), Ctx: ctx}
