@@ -52,13 +52,14 @@ type Archive struct {
 	mu       sync.Mutex
 	known    map[string]*known  // by file
 	listings map[string]listing // by directory
+	looks    map[string]look    // of Since, by directory
 }
 
 // New returns the archive of a directory, which root returns. writing reports whether a file in it
 // is being written.
 func New(root func() *os.Root, writing func(file string) bool) *Archive {
 	began := time.Now()
-	return &Archive{root: root, writing: writing, now: time.Now, elapsed: func() time.Duration { return time.Since(began) }, most: maxFiles, known: map[string]*known{}, listings: map[string]listing{}}
+	return &Archive{root: root, writing: writing, now: time.Now, elapsed: func() time.Duration { return time.Since(began) }, most: maxFiles, known: map[string]*known{}, listings: map[string]listing{}, looks: map[string]look{}}
 }
 
 // walk returns the files, the oldest first, with what their names and the directory say.

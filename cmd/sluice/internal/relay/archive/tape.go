@@ -192,26 +192,12 @@ func (f film) compare(o film) int {
 
 // films returns the files of a stream in MP4, the oldest first.
 func (a *Archive) films(stream string) ([]film, error) {
-	list, err := a.directory(record.Directory(stream), 0)
+	list, err := a.directory(record.Directory(stream))
 	return list[stream], err
 }
 
-// Since returns when the oldest file in MP4 of a stream began, by its name, as it was a
-// few seconds ago at the latest.
-func (a *Archive) Since(stream string) (time.Time, bool) {
-	list, err := a.directory(record.Directory(stream), lookAgain)
-	if err != nil || len(list[stream]) == 0 {
-		return time.Time{}, false
-	}
-	return list[stream][0].began, true
-}
-
-const (
-	// lookAgain is for how long the list of a directory is good for Since.
-	lookAgain = 5 * time.Second
-	// maxListings bounds the directories that are remembered.
-	maxListings = 1000
-)
+// maxListings bounds the directories that are remembered.
+const maxListings = 1000
 
 // listing is what a directory had at a time: films by stream.
 type listing struct {
@@ -219,16 +205,9 @@ type listing struct {
 	films map[string][]film
 }
 
-// directory lists a directory's films by stream; of an earlier look, if that is not older
-// than so. The map is read-only.
-func (a *Archive) directory(dir string, old time.Duration) (map[string][]film, error) {
+// directory lists a directory's films by stream. The map is read-only.
+func (a *Archive) directory(dir string) (map[string][]film, error) {
 	now := a.now()
-	a.mu.Lock()
-	have, ok := a.listings[dir]
-	a.mu.Unlock()
-	if ok && now.Sub(have.at) < old {
-		return have.films, nil
-	}
 	entries, err := fs.ReadDir(a.root().FS(), dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
@@ -239,7 +218,7 @@ func (a *Archive) directory(dir string, old time.Duration) (map[string][]film, e
 	if err != nil {
 		return nil, err
 	}
-	have = listing{now, map[string][]film{}}
+	have := listing{now, map[string][]film{}}
 	for _, e := range entries {
 		if !e.Type().IsRegular() || !strings.HasSuffix(e.Name(), ".mp4") {
 			continue

@@ -115,7 +115,9 @@ type Recorder struct {
 
 	active, files, bytes, dropped, failed atomic.Int64
 
-	mu   sync.Mutex
+	creating sync.Mutex // by one at a time, for as long as the disk takes
+
+	mu   sync.Mutex          // never held while the disk is waited for: publishers wait for those who ask what is open
 	open map[string]struct{} // the files that are being written
 }
 
@@ -146,8 +148,10 @@ func New(o Options) (*Recorder, error) {
 	return r, nil
 }
 
-// createFile creates a new file and its directories. The lock is held.
+// createFile creates a new file and its directories.
 func (r *Recorder) createFile(name string) (File, error) {
+	r.creating.Lock()
+	defer r.creating.Unlock()
 	if err := r.reopen(); err != nil {
 		return nil, err
 	}
@@ -179,7 +183,7 @@ func (r *Recorder) createFile(name string) (File, error) {
 }
 
 // reopen opens the directory again when another one has its name by now: it was deleted or moved
-// away, or a disk was mounted there. The lock is held.
+// away, or a disk was mounted there. The lock for creating is held.
 func (r *Recorder) reopen() error {
 	before := r.root.Load()
 	here, err := before.Stat(".")
@@ -208,16 +212,7 @@ func (r *Recorder) begin(stream string, log *slog.Logger) (file, error) {
 	if r.options.Format == MP4 {
 		extension = ".mp4"
 	}
-	// Before the file is there, it must not look like one that has ended.
-	name, f, err := createNew(stream, extension, r.now(), func(name string) (File, error) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		f, err := r.create(name)
-		if err == nil {
-			r.open[name] = struct{}{}
-		}
-		return f, err
-	})
+	name, f, err := createNew(stream, extension, r.now(), r.createOpen)
 	if err != nil {
 		return file{}, err
 	}
@@ -227,6 +222,31 @@ func (r *Recorder) begin(stream string, log *slog.Logger) (file, error) {
 		began(stream, name)
 	}
 	return file{recorder: r, name: name, f: f, synced: r.now()}, nil
+}
+
+// createOpen creates a file that Open knows: once it is there, it must not look like one that has ended.
+func (r *Recorder) createOpen(name string) (File, error) {
+	r.mu.Lock()
+	_, taken := r.open[name]
+	if !taken {
+		r.open[name] = struct{}{}
+	}
+	r.mu.Unlock()
+	if taken {
+		return nil, fs.ErrExist
+	}
+	f, err := r.create(name)
+	if err != nil {
+		r.forget(name)
+	}
+	return f, err
+}
+
+// forget says that a file is no longer being written.
+func (r *Recorder) forget(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.open, name)
 }
 
 // createNew calls create with the possible file names of a stream until one is
@@ -256,9 +276,7 @@ func (r *Recorder) ended(stream, name string, size int64, length time.Duration, 
 			log.Warn("an empty recording stays", "file", name, "error", err)
 		}
 	}
-	r.mu.Lock()
-	delete(r.open, name)
-	r.mu.Unlock()
+	r.forget(name)
 	log.Info("recorded", "file", name, "bytes", size, "ms", length.Milliseconds(), "why", why)
 	if ended := r.options.Ended; ended != nil {
 		ended(stream, name, size, length, why)

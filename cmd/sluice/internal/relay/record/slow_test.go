@@ -2,6 +2,8 @@ package record
 
 import (
 	"context"
+	"errors"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -95,5 +97,40 @@ func TestSlowDiskDoesNotDelayTheStream(t *testing.T) {
 	}
 	if !key {
 		t.Error("there is no key frame")
+	}
+}
+
+// A disk that hangs while a file is created keeps those waiting who write, and not those who ask what is written: a list
+// of recordings does, which publishers wait for.
+func TestADiskThatHangsHoldsUpWhoWritesAlone(t *testing.T) {
+	r, _ := recNew(t, nil)
+	hangs, wakes := make(chan string), make(chan struct{})
+	r.create = func(name string) (File, error) {
+		hangs <- name
+		<-wakes
+		return nil, os.ErrPermission
+	}
+	done := make(chan error)
+	go func() {
+		done <- r.Record(context.Background(), "live/s", &recSource{batches: [][]recTag{{recVideo(0, recConfig), recVideo(0, recKey)}}})
+	}()
+	name := <-hangs
+	answer := make(chan bool)
+	go func() { answer <- r.Open(name) }()
+	select {
+	case open := <-answer:
+		if !open {
+			t.Error("a file that is being created counts as one that has ended")
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it waits for the disk")
+		defer func() { <-answer }()
+	}
+	close(wakes)
+	if err := <-done; !errors.Is(err, os.ErrPermission) {
+		t.Errorf("the recording: %v", err)
+	}
+	if r.Open(name) {
+		t.Error("a file that could not be created is open")
 	}
 }
