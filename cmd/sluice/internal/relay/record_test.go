@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/record"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/recordings"
 	"github.com/sluice-go/sluice/flv"
@@ -115,6 +117,25 @@ func TestRecordBeginsAgain(t *testing.T) {
 	// Of the tags that came before it began the latest group of pictures is there.
 	if len(frames) < 10 {
 		t.Errorf("%d tags", len(frames))
+	}
+}
+
+// The metrics say how many streams are not recorded, for as long as that is: a count of failures rises but once.
+func TestStreamsThatAreNotRecordedAreCounted(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "recordings")
+	s := startRelay(t, func(c *relayConfig) { c.Record = dir })
+	s.host.Recorder.(*recorders).list()[0].Again = time.Hour
+	if err := os.WriteFile(filepath.Join(dir, "bad"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"/bad/a.flv", "/bad/b.flv", "/live/s.flv"} {
+		s.publishing(t, name).send(t, flvtest.Clip(t)[:50]...)
+	}
+	for _, line := range []string{"sluice_recordings 1", "sluice_recordings_waiting 2", "sluice_recording_failures_total 2", "sluice_recordings_total 3", "sluice_recording_dropped_frames_total 0"} {
+		relayEventually(t, line, func() bool {
+			_, text := s.get(t, "/metrics")
+			return strings.Contains(text, "\n"+line+"\n")
+		})
 	}
 }
 

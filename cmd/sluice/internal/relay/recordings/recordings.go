@@ -25,7 +25,7 @@ type Recordings struct {
 	running sync.WaitGroup
 	Again   time.Duration // until a recording that has failed begins again; set it before the first
 
-	began, failed atomic.Int64
+	began, failed, waits atomic.Int64
 
 	mu     sync.Mutex
 	closed bool
@@ -136,19 +136,29 @@ func (r *Recordings) record(ctx context.Context, st *live.Stream, src *source) {
 		if time.Since(began) > maxAgain {
 			wait = r.Again // it worked for a while
 		}
-		if err == nil || !waiting.ForEither(wait, ctx.Done(), st.Done()) {
+		if err == nil || !r.forRoom(ctx, st, wait) {
 			return
-		}
-		for !r.files.Room() {
-			if !waiting.ForEither(wait, ctx.Done(), st.Done()) {
-				return
-			}
 		}
 		tags, err := st.NewReader(live.ReaderOptions{Gather: gather})
 		if err != nil {
 			return
 		}
 		src = &source{Reader: tags, continued: src.continued}
+	}
+}
+
+// forRoom waits until a recording that has failed may begin again: for a while, and until there is room. It reports
+// false when the stream has ended before.
+func (r *Recordings) forRoom(ctx context.Context, st *live.Stream, wait time.Duration) bool {
+	r.waits.Add(1)
+	defer r.waits.Add(-1)
+	for {
+		if !waiting.ForEither(wait, ctx.Done(), st.Done()) {
+			return false
+		}
+		if r.files.Room() {
+			return true
+		}
 	}
 }
 
@@ -171,13 +181,13 @@ func Metrics(list func() []*Recordings) []prometheus.Collector {
 		}
 	}
 	return []prometheus.Collector{
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_recordings", Help: "Streams that are being recorded."}, sum(func(r *Recordings) int64 {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			return int64(len(r.on))
-		})),
+		// Without those that wait for a disk that is full, say: they are not recorded meanwhile.
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_recordings", Help: "Streams that are being recorded."}, sum(func(r *Recordings) int64 { return r.Stats().Active })),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_recordings_waiting", Help: "Streams whose recording has failed, and begins again when that can be."}, sum(func(r *Recordings) int64 { return r.waits.Load() })),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_recordings_total", Help: "Recordings that have begun."}, sum(func(r *Recordings) int64 { return r.began.Load() })),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_recording_failures_total", Help: "Recordings that ended with an error."}, sum(func(r *Recordings) int64 { return r.failed.Load() })),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_recording_bytes_total", Help: "Bytes that were written to recordings."}, sum(func(r *Recordings) int64 { return r.Stats().Bytes })),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_recording_dropped_frames_total", Help: "Tags that recordings lack because the disk was too slow."}, sum(func(r *Recordings) int64 { return r.Stats().Dropped })),
 	}
 }
 
