@@ -142,6 +142,9 @@ func (h *Admission) ask(ctx context.Context, r *access.Request) error {
 	}
 	post.Header.Set("Content-Type", "application/json")
 	post.Header.Set("User-Agent", "sluice")
+	// Sent again, by net/http, when the server has closed a connection that it kept, as this question was on its way. No
+	// such header is sent.
+	post.Header["Idempotency-Key"] = nil
 	answer, err := h.client.Do(post)
 	if err != nil {
 		return withoutURL(err)
