@@ -25,7 +25,7 @@ func TestFirstStartOnAFullDisk(t *testing.T) {
 		if !room.Load() {
 			return "", nil, fmt.Errorf("%w: %w", ErrSpool, syscall.ENOSPC)
 		}
-		return openDirectory(dir)
+		return openDirectory(dir, lockFile)
 	})
 	if !errors.Is(err, syscall.ENOSPC) || sp == nil {
 		t.Fatalf("%v, %v", sp, err)
@@ -55,5 +55,30 @@ func TestEndOnAFullDisk(t *testing.T) {
 	ended(t, e)
 	if n := testutil.ToFloat64(e.metrics.lost); n != 10 {
 		t.Errorf("%v are counted", n)
+	}
+}
+
+// A disk that has room for a directory and for no file, as one without inodes or of a small quota, is tried with each
+// event: no directory of a try stays.
+func TestNoDirectoriesAreLeftOnAFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"TMPDIR", "TMP"} { // the second one is Windows'
+		t.Setenv(name, dir)
+	}
+	sp, err := newSpool(func() (string, *os.File, error) {
+		return openDirectory("", func(name string) (*os.File, error) {
+			return nil, &os.PathError{Op: "open", Path: name, Err: syscall.ENOSPC}
+		})
+	})
+	if !full(err) || sp == nil {
+		t.Fatalf("%v, %v", sp, err)
+	}
+	for range 3 {
+		if err := sp.append([]byte("{}\n"), 1); !full(err) {
+			t.Errorf("an event: %v", err)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v are left, %v", left, err)
 	}
 }

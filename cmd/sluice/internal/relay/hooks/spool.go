@@ -57,7 +57,7 @@ type position struct {
 // at the end of a file, by a crash, is left out. When the error is that the disk is full, the spool
 // works, and takes lines from when there is room.
 func openSpool(dir string) (*spool, error) {
-	return newSpool(func() (string, *os.File, error) { return openDirectory(dir) })
+	return newSpool(func() (string, *os.File, error) { return openDirectory(dir, lockFile) })
 }
 
 func newSpool(open func() (string, *os.File, error)) (*spool, error) {
@@ -72,19 +72,24 @@ func newSpool(open func() (string, *os.File, error)) (*spool, error) {
 // full reports whether an error is that the disk has no room.
 func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// openDirectory makes a spool's directory, and locks it.
-func openDirectory(dir string) (string, *os.File, error) {
+// openDirectory makes a spool's directory, and locks it. A new one is removed again when that fails: on a full
+// disk it is tried with each event.
+func openDirectory(dir string, locked func(name string) (*os.File, error)) (string, *os.File, error) {
 	if dir == "" {
 		made, err := os.MkdirTemp("", "sluice-events-")
 		if err != nil {
 			return "", nil, fmt.Errorf("%w: %w", ErrSpool, err)
 		}
-		dir = made
+		lock, err := locked(filepath.Join(made, "lock"))
+		if err != nil {
+			return "", nil, fmt.Errorf("%w: %s: %w", ErrSpool, made, errors.Join(err, os.RemoveAll(made)))
+		}
+		return made, lock, nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", nil, fmt.Errorf("%w: %w", ErrSpool, err)
 	}
-	lock, err := lockFile(filepath.Join(dir, "lock"))
+	lock, err := locked(filepath.Join(dir, "lock"))
 	if full(err) {
 		return "", nil, fmt.Errorf("%w: %s: %w", ErrSpool, dir, err)
 	}
