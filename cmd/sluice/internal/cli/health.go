@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"crypto/tls"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
@@ -32,7 +33,7 @@ func (a App) health() *cobra.Command {
 		Short:                 "Ask a relay on this machine whether it takes connections",
 		Long: `health asks the relay that runs on this machine with the same flags, environment and
 file whether it takes connections: /healthz over HTTP or HTTPS, or else whether RTMP or
-RTSP can be connected to. It is what a container's health check runs: without flags it
+RTSP can be connected to, or SRT answers. It is what a container's health check runs: without flags it
 takes those of the serve that is the container's first process.
 
 Exit codes: 0 it does; 1 it does not, or is not there; 2 wrong command line or
@@ -102,7 +103,45 @@ func askHealth(ctx context.Context, c config.Config) (string, error) {
 			return "ok", conn.Close()
 		}
 	}
+	if config.On(c.SRT) {
+		return askSRT(ctx, thisMachine(c.SRT))
+	}
 	return "", fmt.Errorf("no listener is on") // Check does not let this be
+}
+
+// askSRT asks with the first packet of a caller, which a server answers before it keeps anything of it
+// (draft-sharabayko-srt-01, section 4.3.1.1).
+func askSRT(ctx context.Context, address string) (string, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "udp", address)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if until, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(until); err != nil {
+			return "", err
+		}
+	}
+	call := make([]byte, 64)
+	call[0] = 0x80                               // a control packet, whose type is a handshake, 0
+	binary.BigEndian.PutUint32(call[16:], 4)     // the version of the first packet
+	binary.BigEndian.PutUint16(call[22:], 2)     // messages
+	binary.BigEndian.PutUint32(call[28:], 1500)  // the longest packet
+	binary.BigEndian.PutUint32(call[32:], 8192)  // and how many on the way
+	binary.BigEndian.PutUint32(call[36:], 1)     // induction
+	binary.BigEndian.PutUint32(call[40:], 1<<20) // the caller's number
+	if _, err := conn.Write(call); err != nil {
+		return "", err
+	}
+	answer := make([]byte, 1500)
+	n, err := conn.Read(answer)
+	if err != nil {
+		return "", err
+	}
+	if n < len(call) || answer[0] != 0x80 || answer[1] != 0 {
+		return "", fmt.Errorf("%s does not speak SRT", address)
+	}
+	return "ok", nil
 }
 
 type dial = func(ctx context.Context, network, address string) (net.Conn, error)

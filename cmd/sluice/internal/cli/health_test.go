@@ -96,3 +96,31 @@ func TestHealthBehindAProxyOfThisMachine(t *testing.T) {
 		s.end(t, syscall.SIGTERM)
 	}
 }
+
+// A server of SRT alone is asked over SRT.
+func TestHealthOverSRT(t *testing.T) {
+	off := []string{"--rtmp", "off", "--http", "off", "--rtsp", "off", "--webrtc", "off"}
+	s := startServe(t, nil, append(off, "--json")...)
+	flags := append(off, "--srt", s.ready(t).SRT)
+	if code, out, text := called(t, append([]string{"health"}, flags...)...); code != ExitOK {
+		t.Errorf("it serves: %d %s%s", code, out, text)
+	}
+	s.end(t, syscall.SIGTERM)
+	if code, _, text := called(t, append([]string{"health"}, flags...)...); code != ExitFailure {
+		t.Errorf("it has ended: %d %s", code, text)
+	}
+	other, err := net.ListenPacket("udp", loopback.Host()+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	go func() {
+		var p [1500]byte
+		if _, from, err := other.ReadFrom(p[:]); err == nil {
+			_, _ = other.WriteTo([]byte("what?"), from)
+		}
+	}()
+	if _, err := askSRT(t.Context(), other.LocalAddr().String()); err == nil || !strings.Contains(err.Error(), "does not speak SRT") {
+		t.Errorf("another protocol: %v", err)
+	}
+}
