@@ -60,7 +60,7 @@ func kernel(root string, c config.Config) []Finding {
 	switch {
 	case machine == 0:
 		findings = append(findings, Finding{Unknown, "memory", "not known on this system: set --max-memory"})
-	case memory.Limit(int64(c.MaxMemory), machine) < int64(c.MaxMemory):
+	case memory.Limit(c.MaxMemory, machine) < c.MaxMemory:
 		findings = append(findings, Finding{Warning, "memory", fmt.Sprintf("--max-memory is %d MiB, and the machine, its control group or another limit of the process has %d MiB, of which serve takes three quarters", c.MaxMemory>>20, machine>>20)})
 	default:
 		findings = append(findings, Finding{OK, "memory", fmt.Sprintf("%d MiB of the machine or its control group", machine>>20)})

@@ -38,9 +38,9 @@ func (l *load) measure(now time.Time, c *config.Config, viewers int, sent int64)
 	over := false
 	for _, x := range []struct {
 		is    float64
-		most  int
+		most  int64
 		count bool // viewers themselves
-	}{{float64(viewers), viewersPlaced(c), true}, {rate, c.PlaceBandwidth, false}, {processor, c.PlaceProcessor, false}} {
+	}{{float64(viewers), int64(viewersPlaced(c)), true}, {rate, c.PlaceBandwidth, false}, {processor, int64(c.PlaceProcessor), false}} {
 		if x.most <= 0 {
 			continue
 		}

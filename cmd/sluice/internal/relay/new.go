@@ -67,7 +67,7 @@ func New(c config.Config, o Options) (*Server, error) {
 		return nil, err
 	}
 	machine := memory.Machine()
-	most := memory.Limit(int64(c.MaxMemory), machine)
+	most := memory.Limit(c.MaxMemory, machine)
 	s.most = most
 	rings, packets := ringOptions(&c, most, o.times.Lag, func(stream string) *config.Config { return s.host.For(stream) })
 	var ctx context.Context
@@ -86,7 +86,7 @@ func New(c config.Config, o Options) (*Server, error) {
 	}
 	if c.EventHook != "" {
 		s.events, err = hooks.NewEvents(hooks.EventOptions{
-			URL: c.EventHook, Secret: []byte(c.EventSecret), Dir: c.EventSpool, Most: int64(c.EventSpoolSize), Logger: o.Logger,
+			URL: c.EventHook, Secret: []byte(c.EventSecret), Dir: c.EventSpool, Most: c.EventSpoolSize, Logger: o.Logger,
 		})
 		if err != nil {
 			return nil, config.Fault(c.Place("event-spool"), "event-spool", err)
@@ -98,7 +98,7 @@ func New(c config.Config, o Options) (*Server, error) {
 		s.Close()
 		return nil, err
 	}
-	if most < int64(c.MaxMemory) {
+	if most < c.MaxMemory {
 		o.Logger.Warn("max-memory is more than three quarters of the memory that this process can have: those are the limit", "max-memory", c.MaxMemory, "memory", machine, "limit", most)
 	}
 	warnOfDescriptors(&c, access.Descriptors(), o.Logger)

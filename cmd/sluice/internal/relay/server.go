@@ -203,7 +203,7 @@ const sweepEvery = 30 * time.Second
 // kept is what is kept of recordings.
 func (s *Server) kept() archive.Limits {
 	c := s.host.Config()
-	return archive.Limits{Age: c.RecordKeep, Size: int64(c.RecordSize)}
+	return archive.Limits{Age: c.RecordKeep, Size: c.RecordSize}
 }
 
 // DrainTime is how long Serve lets sessions end by themselves.

@@ -18,8 +18,8 @@ type Clustering struct {
 	Advertise      string // URL
 	PlayURL        string // for viewers
 	PlaceViewers   int
-	PlaceBandwidth int // bytes a second
-	PlaceProcessor int // percent
+	PlaceBandwidth int64 // bytes a second
+	PlaceProcessor int   // percent
 	ClusterDrain   time.Duration
 	// From the environment only. Nodes that have the second one may come too, while the secret is
 	// changed on one node after another.
@@ -45,7 +45,7 @@ func (g *Clustering) settings() []Setting {
 		{Name: "place-viewers", Default: "0", Live: true, Usage: "from `N` viewers on send new ones over HTTP to other nodes; 0 for what max-viewers says",
 			value: number(&g.PlaceViewers), fits: between(&g.PlaceViewers, 0, 1<<30)},
 		{Name: "place-bandwidth", Default: "0", Live: true, Usage: "the same from this `size` a second on, that viewers are sent; 0 for any",
-			value: size(&g.PlaceBandwidth), fits: sizeBetween(&g.PlaceBandwidth, 0, math.MaxInt)},
+			value: size(&g.PlaceBandwidth), fits: sizeBetween(&g.PlaceBandwidth, 0, math.MaxInt64)},
 		{Name: "place-processor", Default: "0", Live: true, Usage: "the same from this `percentage` of all processors on; 0 for any",
 			value: number(&g.PlaceProcessor), fits: between(&g.PlaceProcessor, 0, 100)},
 		{Name: "cluster-drain", Default: "10s", Live: true, Usage: "a node that ends waits at most this `time` until others have its streams from elsewhere, and for a key frame; 0: it does not",

@@ -9,7 +9,7 @@ import (
 type Events struct {
 	EventHook      string // URL
 	EventSpool     string // directory
-	EventSpoolSize int    // bytes
+	EventSpoolSize int64  // bytes
 	EventSecret    string // from the environment only
 }
 
@@ -23,7 +23,7 @@ func (g *Events) settings() []Setting {
 		{Name: "event-spool", Usage: "keep events in this `directory` until they are delivered; without it those that wait end with the server",
 			value: text(&g.EventSpool)},
 		{Name: "event-spool-size", Default: "64MiB", Usage: "at most this `size` of events that wait",
-			value: size(&g.EventSpoolSize), fits: sizeBetween(&g.EventSpoolSize, 1<<20, math.MaxInt)},
+			value: size(&g.EventSpoolSize), fits: sizeBetween(&g.EventSpoolSize, 1<<20, math.MaxInt64)},
 		{Name: "event-secret", Secret: true, Usage: "signs the deliveries of events",
 			value: text(&g.EventSecret), fits: secret(&g.EventSecret)},
 	}

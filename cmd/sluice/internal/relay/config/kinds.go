@@ -24,7 +24,7 @@ type value interface {
 func text(v *string) value            { return (*textValue)(v) }
 func boolean(v *bool) value           { return (*boolValue)(v) }
 func number(v *int) value             { return (*intValue)(v) }
-func size(v *int) value               { return (*sizeValue)(v) }
+func size[T byteCount](v *T) value    { return sizeValue[T]{v} }
 func duration(v *time.Duration) value { return (*durationValue)(v) }
 func list(v *[]string) value          { return (*listValue)(v) }
 
@@ -67,42 +67,55 @@ func (v *intValue) Set(text string) error {
 func (v *intValue) String() string { return strconv.Itoa(int(*v)) }
 func (*intValue) Type() string     { return "int" }
 
+// byteCount is what a number of bytes is kept in: of memory an int, of disks and machines an int64, since those are
+// larger than what a 32-bit program has room for.
+type byteCount interface{ int | int64 }
+
 // sizeValue is a number of bytes, with KiB, MiB or GiB.
-type sizeValue int
+type sizeValue[T byteCount] struct{ v *T }
+
+// most is the largest there can be.
+func (sizeValue[T]) most() int64 {
+	if most := int64(math.MaxInt64); int64(T(most)) == most {
+		return most
+	}
+	return math.MaxInt32
+}
 
 var sizeUnits = []struct {
 	name  string
-	bytes int
+	bytes int64
 }{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
 
-func (v *sizeValue) Set(text string) error {
-	number, unit := text, 1
+func (v sizeValue[T]) Set(text string) error {
+	number, unit := text, int64(1)
 	for _, u := range sizeUnits {
 		if rest, ok := strings.CutSuffix(text, u.name); ok {
 			number, unit = strings.TrimSpace(rest), u.bytes
 		}
 	}
-	n, err := strconv.Atoi(number)
+	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) || n < 0 {
 		return fmt.Errorf("%.60q is not a size, such as 65536, 512KiB, 16MiB or 2GiB", text)
 	}
-	if err != nil || n > math.MaxInt/unit {
-		*v = math.MaxInt
+	if err != nil || n > v.most()/unit {
+		*v.v = T(v.most())
 		return errBeyond
 	}
-	*v = sizeValue(n * unit)
+	*v.v = T(n * unit)
 	return nil
 }
 
-func (v *sizeValue) String() string {
+func (v sizeValue[T]) String() string {
+	n := int64(*v.v)
 	for _, u := range sizeUnits {
-		if n := int(*v); n > 0 && n%u.bytes == 0 {
-			return strconv.Itoa(n/u.bytes) + u.name
+		if n > 0 && n%u.bytes == 0 {
+			return strconv.FormatInt(n/u.bytes, 10) + u.name
 		}
 	}
-	return strconv.Itoa(int(*v))
+	return strconv.FormatInt(n, 10)
 }
-func (*sizeValue) Type() string { return "size" }
+func (sizeValue[T]) Type() string { return "size" }
 
 type durationValue time.Duration
 

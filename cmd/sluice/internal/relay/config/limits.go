@@ -7,7 +7,7 @@ const leastMemory = 16 << 20
 
 // Limits bounds what peers may take. 0 is no limit.
 type Limits struct {
-	MaxMemory               int // bytes; 0: half of what there is
+	MaxMemory               int64 // bytes; 0: half of what there is
 	MaxStreams              int
 	MaxStreamsPerAddress    int
 	PublishTimeout          time.Duration

@@ -32,7 +32,7 @@ func between[T int | time.Duration](v *T, low, high T) func() error {
 }
 
 // sizeBetween is between for a number of bytes.
-func sizeBetween(v *int, low, high int) func() error {
+func sizeBetween[T byteCount](v *T, low, high T) func() error {
 	return func() error {
 		if *v < low || *v > high {
 			return &outside{size(v).String(), fmt.Sprintf("%v to %v", size(&low), size(&high))}
@@ -51,7 +51,7 @@ func zeroOr(v *time.Duration, low, high time.Duration) func() error {
 }
 
 // zeroOrSize accepts a number of bytes that is not below low, and 0.
-func zeroOrSize(v *int, low int) func() error {
+func zeroOrSize[T byteCount](v *T, low T) func() error {
 	return func() error {
 		if *v != 0 && *v < low {
 			return fmt.Errorf("%v is less than %v, and not 0", size(v), size(&low))

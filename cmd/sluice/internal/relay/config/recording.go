@@ -18,7 +18,7 @@ type Recording struct {
 	RecordFormat  string // RecordFLV or RecordMP4
 	RecordSegment time.Duration
 	RecordKeep    time.Duration
-	RecordSize    int // bytes
+	RecordSize    int64 // bytes
 	Rewind        time.Duration
 }
 
@@ -38,7 +38,7 @@ func (g *Recording) settings() []Setting {
 		{Name: "record-keep", Default: "0s", Live: true, Usage: "delete recordings this `time` after their end; 0 for never",
 			value: duration(&g.RecordKeep), fits: zeroOr(&g.RecordKeep, time.Minute, maxRecord)},
 		{Name: "record-size", Default: "0", Live: true, Usage: "delete the oldest recordings when all together have more than this `size`; 0 for never",
-			value: size(&g.RecordSize), fits: sizeBetween(&g.RecordSize, 0, math.MaxInt)},
+			value: size(&g.RecordSize), fits: sizeBetween(&g.RecordSize, 0, math.MaxInt64)},
 		{Name: "rewind", Default: "24h", Live: true, Scoped: true, Usage: "viewers may go back by this `time` in recordings in MP4, with ?from=-2h; 0 for not at all",
 			value: duration(&g.Rewind), fits: zeroOr(&g.Rewind, time.Second, maxRecord)},
 	}

@@ -43,7 +43,7 @@ func (s Setting) Set(text string) error {
 		}
 		err = wrong
 	} else if err != nil {
-		err = fmt.Errorf("%.60s is more than %d", text, math.MaxInt)
+		err = fmt.Errorf("%.60s is more than %d", text, int64(math.MaxInt64))
 	}
 	if err != nil {
 		if back := s.value.Set(before); back != nil {

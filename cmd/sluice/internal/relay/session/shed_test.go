@@ -57,9 +57,9 @@ func TestPublishersAreShed(t *testing.T) {
 		for n := range c.publishers {
 			p := h.Register.Begin(RolePublisher, Info{Stream: fmt.Sprint(n), Protocol: RTMP})
 			p.Since = began.Add(time.Duration(n) * time.Second)
-			p.Count(1 << 30)
+			p.Count(1 << 20)
 			if n%5 == 2 {
-				p.Count(10<<30 + n) // about as fast: 17 is the newest
+				p.Count(10<<20 + n) // about as fast: 17 is the newest
 			}
 			p.Attach(nil, func(err error) {
 				if Code(err) != "memory" {
