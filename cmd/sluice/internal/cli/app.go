@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 )
 
 // Main runs the program with its arguments, the program's name not among
@@ -64,8 +67,29 @@ protected streams ask for, looks into FLV files, and tries servers by hostile cl
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(a.serve(), a.token(), a.config(), a.doctor(), a.health(), a.cluster(), a.flv(), a.abuse(), a.completion(), a.man(), a.version())
 	root.SetHelpCommand(help(root))
+	root.SetFlagErrorFunc(explainFlag)
 	completeValues(root)
 	return root
+}
+
+// explainFlag says which flag may be meant by one that there is not.
+func explainFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
+		return err
+	}
+	name := unknown.GetSpecifiedName()
+	for _, s := range (&config.Config{}).Secrets() {
+		if s.Name == name && cmd.Flags().Lookup("config") != nil {
+			return fmt.Errorf("%w: it is secret, and comes from the environment only, as %s", err, s.Env())
+		}
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if near := config.Nearest(name, names); near != "" {
+		return fmt.Errorf("%w; there is --%s", err, near)
+	}
+	return err
 }
 
 // help replaces the built-in command, which answers a wrong topic with the

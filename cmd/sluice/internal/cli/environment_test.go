@@ -2,8 +2,10 @@ package cli
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 )
 
@@ -70,13 +72,35 @@ func TestServeSaysStrayVariables(t *testing.T) {
 	p.clean(t)
 }
 
-func TestTypingErrors(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		n    int
-	}{{"", "", 0}, {"", "AB", 2}, {"AB", "", 2}, {"RTMP", "RTMP", 0}, {"RTPM", "RTMP", 1}, {"RTMPS", "RTMP", 1}, {"RTM", "RTMP", 1}, {"HTMP", "RTMP", 1}, {"KITTEN", "SITTING", 3}} {
-		if n := typingErrors(c.a, c.b); n != c.n {
-			t.Errorf("%q, %q: %d, want %d", c.a, c.b, n, c.n)
+// A flag that there is not is said with the one that may be meant.
+func TestUnknownFlagsSayWhatMayBeMeant(t *testing.T) {
+	for args, says := range map[string]string{
+		"serve --max-viewer 5":    "sluice: unknown flag: --max-viewer; there is --max-viewers\n",
+		"config show --htp=:80":   "sluice: unknown flag: --htp; there is --http\n",
+		"token --expire 1h live":  "sluice: unknown flag: --expire; there is --expires\n",
+		"serve --api-token x":     "sluice: unknown flag: --api-token: it is secret, and comes from the environment only, as SLUICE_API_TOKEN\n",
+		"serve --elsewhere":       "sluice: unknown flag: --elsewhere\n",
+		"serve -p 80":             "sluice: unknown shorthand flag: 'p' in -p\n",
+		"version --token-secret=": "sluice: unknown flag: --token-secret\n",
+	} {
+		if code, out, text := called(t, strings.Fields(args)...); code != ExitUsage || out != "" || text != says {
+			t.Errorf("%s: %d %q %q", args, code, out, text)
+		}
+	}
+}
+
+// What lacks a certificate is found in its file, and a file that may not be made is no question of ports.
+func TestMessagesLeadToTheSetting(t *testing.T) {
+	for _, setting := range []string{"rtmps", "https", "rtsps"} {
+		file := written(t, "merge: 40ms\n"+setting+": \":1\"\n")
+		if _, _, text := called(t, "config", "check", file); !strings.HasPrefix(text, file+":2:1: cert: ") {
+			t.Errorf("%s: %q", setting, text)
+		}
+	}
+	for address, port := range map[string]bool{":80": true, "127.0.0.1:1023": true, "127.0.0.1:1024": false, "/run/a:80/s": false, "/run/s": false} {
+		text := listenHint(&relay.ListenError{Setting: "http", Address: address, Err: syscall.EACCES}).Error()
+		if strings.Contains(text, "above 1023") != port || !strings.Contains(text, "--http") {
+			t.Errorf("%s: %q", address, text)
 		}
 	}
 }

@@ -33,8 +33,8 @@ func (a App) health() *cobra.Command {
 		Short:                 "Ask a relay on this machine whether it takes connections",
 		Long: `health asks the relay that runs on this machine with the same flags, environment and
 file whether it takes connections: /healthz over HTTP or HTTPS, or else whether RTMP or
-RTSP can be connected to, or SRT answers. It is what a container's health check runs: without flags it
-takes those of the serve that is the container's first process.
+RTSP can be connected to, or SRT answers. It is what a container's health check runs:
+without flags it takes those of the serve that is the container's first process.
 
 Exit codes: 0 it does; 1 it does not, or is not there; 2 wrong command line or
 configuration.`,

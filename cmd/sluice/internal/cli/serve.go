@@ -8,9 +8,11 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net"
 	"os"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -266,10 +268,17 @@ func listenHint(err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%w: choose another with --%s", err, l.Setting)
-	case errors.Is(err, syscall.EACCES):
+	case errors.Is(err, syscall.EACCES) && privileged(l.Address):
 		return fmt.Errorf("%w: choose a port above 1023 with --%s", err, l.Setting)
 	}
 	return fmt.Errorf("%w: see --%s", err, l.Setting)
+}
+
+// privileged reports whether an address has a port that not every user may have.
+func privileged(address string) bool {
+	_, port, err := net.SplitHostPort(address)
+	n, wrong := strconv.Atoi(port)
+	return err == nil && wrong == nil && n < 1024
 }
 
 // serveReady is the JSON line that tells programs the addresses.

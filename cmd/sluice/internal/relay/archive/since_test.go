@@ -22,7 +22,7 @@ func TestSinceDoesNotWaitForTheDisk(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for n := range 1000 {
+		for n := range 100 {
 			if _, ok := a.Since(fmt.Sprintf("app%d/s", n)); ok {
 				t.Error("it is known")
 			}

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"cmp"
+	"errors"
 	"slices"
 	"strings"
 
@@ -20,9 +22,9 @@ func (c *Config) Check() error {
 	case !On(c.RTMP) && !On(c.RTMPS) && !On(c.HTTP) && !On(c.HTTPS) && !On(c.RTSP) && !On(c.RTSPS) && !On(c.SRT):
 		return c.fault("http", "all listeners are off: one of rtmp, rtmps, http, https, rtsp, rtsps and srt is needed")
 	case tls && c.Cert == "":
-		return c.fault("cert", "rtmps, https and rtsps need a certificate file")
+		return c.lacks("cert", "rtmps, https and rtsps need a certificate file")
 	case tls && c.Key == "":
-		return c.fault("key", "rtmps, https and rtsps need a key file")
+		return c.lacks("key", "rtmps, https and rtsps need a key file")
 	case len(c.ProxyProtocol) > 0 && len(c.TrustedProxies) == 0:
 		return c.fault("proxy-protocol", "needs trusted-proxies: the networks from which it is believed")
 	case len(c.Protect) > 0 && c.TokenSecret == "":
@@ -37,6 +39,17 @@ func (c *Config) Check() error {
 		return err
 	}
 	return c.checkSections()
+}
+
+// lacks is fault for a setting of TLS that has no value: what needs one says where.
+func (c *Config) lacks(name, says string) error {
+	where := c.places[name]
+	for _, s := range c.Settings() {
+		if slices.Contains([]string{"rtmps", "https", "rtsps"}, s.Name) && On(s.String()) {
+			where = cmp.Or(where, c.places[s.Name])
+		}
+	}
+	return Fault(where, name, errors.New(says))
 }
 
 // checkAddresses finds an address that two listeners have: the second of them could not

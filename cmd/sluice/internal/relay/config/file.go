@@ -67,7 +67,7 @@ func (c *Config) readYAML(name string, text []byte) error {
 			}
 			setting, ok := settings[key]
 			if !ok {
-				faults = append(faults, fmt.Errorf("%s: unknown key %q", where, key))
+				faults = append(faults, fmt.Errorf("%s: unknown key %q%s", where, key, c.Meant(key)))
 				continue
 			}
 			if err := setYAML(setting, pair.Value); err != nil {

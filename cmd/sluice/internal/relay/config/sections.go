@@ -101,7 +101,7 @@ func (c *Config) addSection(name, where string, values []SectionValue) error {
 		s, ok := settings[v.Name]
 		switch {
 		case !ok:
-			faults = append(faults, fmt.Errorf("%s: unknown key %q", v.Place, v.Name))
+			faults = append(faults, fmt.Errorf("%s: unknown key %q%s", v.Place, v.Name, c.Meant(v.Name)))
 			continue
 		case !s.Scoped:
 			faults = append(faults, fmt.Errorf("%s: %s holds for all streams: it has no place in a section", v.Place, v.Name))
