@@ -2,11 +2,14 @@ package relay
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Clients of one address that stop half way through an offer have a share of the memory for
@@ -49,5 +52,40 @@ func TestHalvesOfOffersShutNobodyOut(t *testing.T) {
 	}
 	if _, text := s.get(t, "/metrics"); !strings.Contains(text, "\nsluice_http_requests_displaced_total ") || strings.Contains(text, "\nsluice_http_requests_displaced_total 0\n") {
 		t.Error("the metrics do not have those that were ended")
+	}
+}
+
+// An offer that has come and waits for a place is not late, for as long as it waits.
+func TestOfferThatWaitsForAPlaceIsNotLate(t *testing.T) {
+	s := startRelay(t, func(c *relayConfig) { c.WebRTC, c.times.Request = "127.0.0.1:0", 200*time.Millisecond })
+	s.web.Texts.SetQuiet(10 * relayWait)
+	var leave []func()
+	for range 8 {
+		place, err := s.web.Texts.Enter(t.Context(), netip.MustParseAddr("127.0.0.2"), func(error) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave = append(leave, place.Leave)
+	}
+	offer := strings.ReplaceAll(deadOffer(t), "recvonly", "sendonly")
+	post := func(from string, size int) net.Conn {
+		conn := dialFrom(t, from, s.http)
+		if _, err := fmt.Fprintf(conn, "POST /live/a/whip HTTP/1.1\r\nHost: a\r\nContent-Type: application/sdp\r\nContent-Length: %d\r\n\r\n%s", size, offer); err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	waits := post("127.0.0.2", len(offer))
+	relayEventually(t, "the offer waits", func() bool { return s.web.Texts.Stats().Waiting == 1 })
+	for range 2 { // each takes as long as an offer may
+		if resp, err := http.ReadResponse(bufio.NewReader(post("127.0.0.3", len(offer)+1)), nil); err == nil && resp.StatusCode != http.StatusBadRequest {
+			t.Errorf("half an offer: %s", resp.Status)
+		}
+	}
+	for _, f := range leave {
+		f()
+	}
+	if resp, err := http.ReadResponse(bufio.NewReader(waits), nil); err != nil || resp.StatusCode != http.StatusCreated {
+		t.Errorf("%v, %v", resp, err)
 	}
 }

@@ -29,32 +29,44 @@ type texts struct {
 	displaced sync.Once // the log says that there was one
 }
 
-// enterText waits for a place, or answers that there is none. The caller must call Leave.
-func (w *Server) enterText(rw http.ResponseWriter, r *http.Request) (*listen.Arrival, bool) {
+// enterText waits for a place, or answers that there is none. The caller must call leave. The time for the body
+// begins with the place: until then it is not read.
+func (w *Server) enterText(rw http.ResponseWriter, r *http.Request) (place *listen.Arrival, leave func(), ok bool) {
+	conn, _ := r.Context().Value(connKey{}).(net.Conn)
 	place, err := w.Texts.Enter(r.Context(), session.Info{Address: r.RemoteAddr}.IP(), func(reason error) {
 		w.Texts.displaced.Do(func() {
 			w.Log.Warn("requests are ended that others wait for", "address", r.RemoteAddr, "reason", reason)
 		})
-		if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
+		if conn != nil {
 			below(conn).Close()
 		}
 	})
 	if err != nil {
 		rw.Header().Set("Retry-After", "5")
 		answerError(rw, http.StatusServiceUnavailable, "too many requests at a time")
-		return nil, false
+		return nil, nil, false
 	}
-	return place, true
+	if conn == nil {
+		return place, place.Leave, true
+	}
+	reads := http.NewResponseController(rw)
+	_ = reads.SetReadDeadline(time.Time{})
+	came := listen.Late(below(conn), w.Times.Request, func() { _ = reads.SetReadDeadline(time.Unix(1, 0)) })
+	return place, func() {
+		came()
+		_ = reads.SetReadDeadline(time.Now().Add(w.Times.Request)) // net/http reads what is left of the body
+		place.Leave()
+	}, true
 }
 
 // text answers a request for which there is a place.
 func (w *Server) text(serve http.HandlerFunc) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
-		place, ok := w.enterText(rw, r)
+		place, leave, ok := w.enterText(rw, r)
 		if !ok {
 			return
 		}
-		defer place.Leave()
+		defer leave()
 		r.Body = textBody{r.Body, place}
 		serve(textWriter{rw, place}, r)
 	}

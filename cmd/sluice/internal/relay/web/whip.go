@@ -198,11 +198,11 @@ func (w *Server) rtcBody(rw http.ResponseWriter, r *http.Request, want string, l
 		answerError(rw, http.StatusUnsupportedMediaType, "the body has to be "+want)
 		return nil, false
 	}
-	place, ok := w.enterText(rw, r)
+	place, leave, ok := w.enterText(rw, r)
 	if !ok {
 		return nil, false
 	}
-	defer place.Leave()
+	defer leave()
 	text, err := io.ReadAll(http.MaxBytesReader(rw, textBody{r.Body, place}, limit))
 	var long *http.MaxBytesError
 	switch {

@@ -29,6 +29,7 @@ const (
 type handshake struct {
 	short  func() bool // there is little memory
 	bytes  atomic.Int64
+	heard  atomic.Int64              // packets in all
 	inside atomic.Int64              // packets of media that are not read yet
 	left   chan struct{}             // one has been
 	full   atomic.Pointer[time.Time] // since when they are too many; nil: they are not
@@ -47,6 +48,7 @@ func newHandshake(short func() bool) *handshake {
 // (RFC 7983, section 7). RTP is counted and RTCP bounded (RFC 5761, section 4), but for what is too
 // long and lost.
 func (h *handshake) takes(p []byte) bool {
+	h.heard.Add(1)
 	if len(p) > 1 && len(p) <= readSize && p[0] >= 128 && p[0] <= 191 {
 		if p[1] >= 192 && p[1] <= 223 {
 			return h.report.takes(time.Now())

@@ -43,7 +43,7 @@ func Open(host *session.Host, feeds *rtpfeed.Feeds, o Options) (*Server, error) 
 	e.SetNetworkTypes([]pion.NetworkType{pion.NetworkTypeUDP4, pion.NetworkTypeUDP6, pion.NetworkTypeTCP4, pion.NetworkTypeTCP6})
 	e.SetICEMulticastDNSMode(ice.MulticastDNSModeDisabled)
 	e.SetIncludeLoopbackCandidate(s.ports.loopback())
-	e.SetICETimeouts(lostAfter/2, lostAfter, 2*time.Second)
+	e.SetICETimeouts(lostAfter/2, 0, 2*time.Second) // silence says when a client is lost
 	e.DisableActiveTCP(true)
 	e.SetDTLSRetransmissionInterval(200 * time.Millisecond)
 	e.SetFireOnTrackBeforeFirstRTP(true)
@@ -52,10 +52,6 @@ func Open(host *session.Host, feeds *rtpfeed.Feeds, o Options) (*Server, error) 
 
 // ErrAddress means that a name that clients are to be given has no address.
 var ErrAddress = errors.New("no address for a name")
-
-// lostAfter is for how long nothing may come from a client: it checks the connection
-// every 2.5 s (RFC 7675, section 5.1, has 5 s).
-const lostAfter = 12 * time.Second
 
 // Addr is where media is sent and received.
 func (s *Server) Addr() net.Addr { return s.ports.listener.Addr() }

@@ -18,6 +18,7 @@ import (
 	"github.com/pion/sdp/v3"
 	pion "github.com/pion/webrtc/v4"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
@@ -143,7 +144,10 @@ const missingEvery = 40 * time.Millisecond
 // an error, which matches ErrOffer, the session has ended.
 func (p *peer) answer(o *offer, prepare func() error) (string, error) {
 	s := p.server
+	// A time in which this process stands still is not the client's.
+	p.deadline = listen.Late(p, s.Times.Header, func() { go p.late() })
 	if !s.Group.Begin(p) {
+		p.deadline()
 		p.pc.Close()
 		p.place()
 		p.ended(session.ErrClosing, false)
@@ -158,16 +162,6 @@ func (p *peer) answer(o *offer, prepare func() error) (string, error) {
 			p.end(ErrLost)
 		}
 	})
-	p.mu.Lock()
-	p.deadline = time.AfterFunc(s.Times.Header, func() {
-		p.mu.Lock()
-		begun := p.begun
-		p.mu.Unlock()
-		if !begun {
-			p.end(ErrHandshake)
-		}
-	})
-	p.mu.Unlock()
 	text, err := p.negotiate(o, prepare)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrOffer, err)
@@ -215,10 +209,15 @@ func (p *peer) connect() {
 		return
 	}
 	p.begun = true
-	p.deadline.Stop()
 	p.starting.Add(1)
 	p.mu.Unlock()
+	p.deadline()
 	p.place()
+	go func() {
+		if p.waits.silence(p.done) {
+			p.end(ErrLost)
+		}
+	}()
 	p.connected()
 	p.starting.Done()
 }
@@ -231,11 +230,9 @@ func (p *peer) end(reason error) {
 		return
 	}
 	p.over, p.reason = true, reason
-	if p.deadline != nil {
-		p.deadline.Stop()
-	}
 	begun := p.begun
 	p.mu.Unlock()
+	p.deadline()
 	close(p.done)
 	p.server.peers.remove(p)
 	go func() {
@@ -249,6 +246,16 @@ func (p *peer) end(reason error) {
 		p.ended(reason, begun)
 		p.server.Group.End(p)
 	}()
+}
+
+// late ends the session if no media connection has come about.
+func (p *peer) late() {
+	p.mu.Lock()
+	begun := p.begun
+	p.mu.Unlock()
+	if !begun {
+		p.end(ErrHandshake)
+	}
 }
 
 func (p *peer) isOver() bool {

@@ -62,7 +62,7 @@ type peer struct {
 	begun    bool
 	over     bool
 	starting sync.WaitGroup
-	deadline *time.Timer
+	deadline func()      // ends that for the handshake, see listen.Late; not under the lock
 	silence  *time.Timer // of a publisher's watchdog, see SetReadDeadline
 }
 
