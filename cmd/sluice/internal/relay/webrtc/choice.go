@@ -60,8 +60,8 @@ func (o *offer) lacks(absent rtpfeed.Absent) rtpfeed.Absent {
 
 // suits reports whether a format has the profile of a track of its codec, if that is known:
 // as it is written in profile-level-id (RFC 6184), without the constraints, in profile-id (RFC
-// 9628) or in profile (RTP Payload Format For AV1), of which the last two are 0 where they
-// are not said.
+// 7798, 1 where it is not said; RFC 9628) or in profile (RTP Payload Format For AV1), of which
+// the last two are 0 where they are not said.
 func (f *offered) suits(track rtpmedia.Format) bool {
 	if track.Config == nil {
 		return false
@@ -70,6 +70,8 @@ func (f *offered) suits(track rtpmedia.Format) bool {
 	switch {
 	case track.Codec == flv.CodecAVC && len(record) > 1:
 		return strings.HasPrefix(strings.ToLower(said["profile-level-id"]), fmt.Sprintf("%02x", record[1]))
+	case track.Codec == flv.CodecHEVC && len(record) > 1:
+		return cmp.Or(said["profile-id"], "1") == fmt.Sprint(record[1]&0x1f)
 	case track.Codec == flv.CodecVP9 && len(record) > 4:
 		return cmp.Or(said["profile-id"], "0") == fmt.Sprint(record[4])
 	case track.Codec == flv.CodecAV1 && len(record) > 1:

@@ -1,6 +1,7 @@
 package webrtc
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -63,6 +64,9 @@ func parseOffer(p []byte) (*offer, error) {
 	if len(p) > MaxOffer {
 		return nil, fmt.Errorf("%w: more than %d bytes", ErrOffer, MaxOffer)
 	}
+	if !bytes.HasSuffix(p, []byte{'\n'}) {
+		p = append(bytes.Clone(p), "\r\n"...) // scripts leave the last end of line out
+	}
 	var d sdp.SessionDescription
 	if err := d.Unmarshal(p); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOffer, err)
@@ -76,15 +80,8 @@ func parseOffer(p []byte) (*offer, error) {
 		if !carried(m) {
 			continue
 		}
-		for _, name := range []string{"ice-ufrag", "ice-pwd", "fingerprint", "setup"} {
-			value, _ := m.Attribute(name)
-			if value == "" {
-				value, _ = d.Attribute(name)
-			}
-			if value == "" {
-				return nil, fmt.Errorf("%w: a medium without %s", ErrOffer, name)
-			}
-			o.waits = o.waits || name == "setup" && value == "passive"
+		if err := o.transport(&d, m); err != nil {
+			return nil, err
 		}
 		one := medium{video: m.MediaName.Media == "video"}
 		if n := len(m.MediaName.Formats); n == 0 || n > maxFormats {
@@ -108,6 +105,42 @@ func parseOffer(p []byte) (*offer, error) {
 		return nil, err
 	}
 	return o, nil
+}
+
+// connection are the attributes that say how media are connected.
+var connection = []string{"ice-ufrag", "ice-pwd", "fingerprint", "setup"}
+
+// transport checks that it is said how a medium is connected: there, for all, or in the first medium of the group,
+// which alone has it in an offer of RFC 9429, section 5.2.1, as is the example of RFC 9725.
+func (o *offer) transport(d *sdp.SessionDescription, m *sdp.MediaDescription) error {
+	places := []func(string) (string, bool){m.Attribute, d.Attribute}
+	if first := firstOfGroup(d); first != nil {
+		places = append(places, first.Attribute)
+	}
+	for _, name := range connection {
+		value := ""
+		for i := 0; value == "" && i < len(places); i++ {
+			value, _ = places[i](name)
+		}
+		if value == "" {
+			return fmt.Errorf("%w: a medium without %s", ErrOffer, name)
+		}
+		o.waits = o.waits || name == "setup" && value == "passive"
+	}
+	return nil
+}
+
+// firstOfGroup returns the medium that the group of all is named after, nil without one.
+func firstOfGroup(d *sdp.SessionDescription) *sdp.MediaDescription {
+	for _, a := range d.Attributes {
+		mids, ok := strings.CutPrefix("a="+a.Key+":"+a.Value, bundleGroup)
+		for _, m := range d.MediaDescriptions {
+			if mid, _ := m.Attribute("mid"); ok && mid != "" && slices.Index(strings.Fields(mids), mid) == 0 {
+				return m
+			}
+		}
+	}
+	return nil
 }
 
 // name reads what an answer says of a medium that it rejects.

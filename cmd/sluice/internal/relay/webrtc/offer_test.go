@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	pion "github.com/pion/webrtc/v4"
+
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/flv"
@@ -68,8 +70,9 @@ func TestOfferOfABrowser(t *testing.T) {
 
 // A stream goes to the format of its profile: a decoder of another shows nothing.
 func TestOfferOfSeveralProfiles(t *testing.T) {
-	const more = "a=rtpmap:50 VP9/90000\r\na=fmtp:50 profile-id=2\r\na=rtpmap:51 AV1/90000\r\na=fmtp:51 level-idx=5;profile=1;tier=0\r\n"
-	text := strings.NewReplacer(" 98 99 41", " 98 99 41 50 51", "m=audio", more+"m=audio").Replace(string(browserOffer(t)))
+	const more = "a=rtpmap:50 VP9/90000\r\na=fmtp:50 profile-id=2\r\na=rtpmap:51 AV1/90000\r\na=fmtp:51 level-idx=5;profile=1;tier=0\r\n" +
+		"a=rtpmap:52 H265/90000\r\na=fmtp:52 tx-mode=SRST\r\na=rtpmap:53 H265/90000\r\na=fmtp:53 level-id=93;profile-id=2;tx-mode=SRST\r\n"
+	text := strings.NewReplacer(" 98 99 41", " 98 99 41 50 51 52 53", "m=audio", more+"m=audio").Replace(string(browserOffer(t)))
 	o, err := parseOffer([]byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -84,6 +87,9 @@ func TestOfferOfSeveralProfiles(t *testing.T) {
 		{flv.CodecVP9, []byte{1, 0, 0, 0, 3, 0}, 98}, // not offered: the first
 		{flv.CodecAV1, []byte{0x81, 0x04}, 41},
 		{flv.CodecAV1, []byte{0x81, 0x24}, 51},
+		{flv.CodecHEVC, []byte{1, 0x21}, 52},
+		{flv.CodecHEVC, []byte{1, 0x02}, 53},
+		{flv.CodecHEVC, []byte{1, 0x04}, 52}, // not offered: the first
 	} {
 		f, ok := o.forStream(rtpmedia.Format{Video: true, Codec: c.codec, Config: &au.Config{Codec: c.codec, Record: c.record}})
 		if !ok || f.PayloadType != c.want {
@@ -174,6 +180,54 @@ func TestOfferWithADataChannel(t *testing.T) {
 		}
 		if got := o.rejecting(answer); got != want {
 			t.Errorf("%s: the answer is %s", what, got)
+		}
+	}
+}
+
+// An offer of media that can only be had together says how they are connected once, in the first of the group (RFC
+// 9429, section 5.2.1), as the example of RFC 9725 does. That may be a data channel, and need not stand first.
+func TestOfferThatSaysOnceHowItIsConnected(t *testing.T) {
+	good := string(browserOffer(t))
+	first, second := strings.Index(good, "m="), strings.Index(good, "m=audio")
+	head, pictures, sound := good[:first], good[first:second], good[second:]
+	named := regexp.MustCompile(`(?m)^a=(?:ice-ufrag|ice-pwd|ice-options|fingerprint|setup|rtcp-mux|rtcp-rsize).*\r\n`)
+	said := strings.Join(named.FindAllString(pictures, -1), "")
+	only := func(m string) string {
+		m = named.ReplaceAllString(m, "")
+		return strings.Replace(strings.Replace(m, " 9 ", " 0 ", 1), "a=mid:", "a=bundle-only\r\na=mid:", 1)
+	}
+	group := func(mids string) string {
+		return strings.Replace(head, "a=group:BUNDLE 0 1", "a=group:BUNDLE "+mids, 1)
+	}
+	for what, text := range map[string]string{
+		"the first":                     group("0 1") + pictures + only(sound),
+		"the first of the group":        group("1 0") + only(pictures) + sound,
+		"a data channel that is first":  group("d 0 1") + dataChannel + said + only(pictures) + only(sound),
+		"a data channel that is behind": group("d 0 1") + only(pictures) + dataChannel + said + only(sound),
+	} {
+		o, err := parseOffer([]byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		if len(o.media) != 2 || !o.media[0].receives || !o.media[1].receives {
+			t.Errorf("%s: %+v", what, o.media)
+		}
+		pc, err := pion.NewPeerConnection(pion.Configuration{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := pc.SetRemoteDescription(pion.SessionDescription{Type: pion.SDPTypeOffer, SDP: o.text}); err != nil {
+			t.Errorf("%s: the library takes it not: %v", what, err)
+		}
+		pc.Close()
+	}
+	for what, text := range map[string]string{
+		"another than the first": group("1 0") + pictures + only(sound),
+		"a medium without group": head + pictures + strings.Replace(only(sound), "a=mid:1", "a=mid:2", 1),
+	} {
+		if _, err := parseOffer([]byte(text)); !errors.Is(err, ErrOffer) {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 }

@@ -40,6 +40,9 @@ func (o *offer) refuse(d *sdp.SessionDescription) {
 	place, out := -1, false
 	for line := range strings.Lines(o.text) {
 		if strings.HasPrefix(line, "m=") {
+			if place < 0 {
+				b.WriteString(connectionOf(d))
+			}
 			place++
 			out = slices.ContainsFunc(o.refused, func(r refused) bool { return r.place == place })
 		}
@@ -54,6 +57,23 @@ func (o *offer) refuse(d *sdp.SessionDescription) {
 		}
 	}
 	o.text = b.String()
+}
+
+// connectionOf returns lines for the whole of an offer whose group is named after a medium that is taken out: that
+// may be the only one that says how all are connected.
+func connectionOf(d *sdp.SessionDescription) string {
+	first := firstOfGroup(d)
+	if first == nil || carried(first) {
+		return ""
+	}
+	var b strings.Builder
+	for _, name := range connection {
+		_, all := d.Attribute(name)
+		if value, ok := first.Attribute(name); ok && !all {
+			b.WriteString("a=" + name + ":" + value + "\r\n")
+		}
+	}
+	return b.String()
 }
 
 const bundleGroup = "a=group:BUNDLE "
