@@ -1,6 +1,12 @@
 package webrtc
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
+	"github.com/sluice-go/sluice/flv"
+)
 
 // An Answer is what a client gets for an offer that was taken.
 type Answer struct {
@@ -76,6 +82,27 @@ func (o *offer) named(answer string) string {
 		}
 	}
 	return strings.Join(media, start) + "\r\n"
+}
+
+// stereo returns an answer that takes both channels of Opus from who sends it: browsers send one unless it says so
+// (RFC 7587, section 6.1).
+func (o *offer) stereo(answer string) string {
+	const start = "\r\nm="
+	media := strings.Split(answer, start)
+	for i := 1; i < len(media) && i <= len(o.media); i++ {
+		for _, f := range o.media[i-1].formats {
+			if f.Codec != flv.CodecOpus || !o.media[i-1].sends || rtpmedia.Params(f.params)["stereo"] != "" {
+				continue
+			}
+			params, encoding := fmt.Sprintf("\r\na=fmtp:%d ", f.PayloadType), fmt.Sprintf("\r\na=rtpmap:%d opus/48000/2", f.PayloadType)
+			if strings.Contains(media[i], params) {
+				media[i] = strings.Replace(media[i], params, params+"stereo=1;", 1)
+			} else {
+				media[i] = strings.Replace(media[i], encoding, encoding+params+"stereo=1", 1)
+			}
+		}
+	}
+	return strings.Join(media, start)
 }
 
 // layered returns an answer that takes one layer of each medium that has several. An

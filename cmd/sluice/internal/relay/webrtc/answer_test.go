@@ -40,3 +40,24 @@ func TestMediaThatAreNotSent(t *testing.T) {
 		}
 	}
 }
+
+// A browser sends both channels of its sound if the answer takes them.
+func TestAnswerTakesBothChannels(t *testing.T) {
+	offer := strings.ReplaceAll(string(browserOffer(t)), "a=recvonly", "a=sendonly")
+	const params, none = "a=fmtp:111 minptime=10;useinbandfec=1\r\n", "a=rtpmap:111 opus/48000/2\r\n"
+	for _, c := range []struct{ offer, answer, want string }{
+		{offer, none + params, none + "a=fmtp:111 stereo=1;minptime=10;useinbandfec=1\r\n"},
+		{strings.Replace(offer, params, "", 1), none, none + "a=fmtp:111 stereo=1\r\n"},
+		{strings.Replace(offer, "inbandfec=1", "inbandfec=1;stereo=0", 1), none + params, none + params}, // it has said what it wants
+		{string(browserOffer(t)), none + params, none + params},                                          // that is the viewer's
+	} {
+		o, err := parseOffer([]byte(c.offer))
+		if err != nil {
+			t.Fatal(err)
+		}
+		const before = "v=0\r\nm=video 9 UDP/TLS/RTP/SAVPF 102\r\na=rtpmap:102 H264/90000\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\n"
+		if got := o.stereo(before + c.answer); got != before+c.want {
+			t.Errorf("%s\nwant\n%s", got, before+c.want)
+		}
+	}
+}

@@ -198,7 +198,7 @@ func (p *peer) negotiate(o *offer, prepare func() error) (string, error) {
 	if o.alone {
 		text = withoutGroup(text)
 	}
-	return o.rejecting(o.layered(o.named(addressed(text, p.server.candidates)))), nil
+	return o.rejecting(o.stereo(o.layered(o.named(addressed(text, p.server.candidates))))), nil
 }
 
 // connect is called when the media connection has been made.
