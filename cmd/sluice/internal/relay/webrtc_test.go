@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pion/ice/v4"
 	"github.com/pion/interceptor"
 	pion "github.com/pion/webrtc/v4"
 
@@ -61,6 +62,7 @@ type rtcOptions struct {
 	auth   string
 	change func(offer string) string
 	more   []pion.TrackLocal // that a publisher has beside its pictures and sound
+	socket net.PacketConn    // of UDP, instead of its own
 }
 
 // rtcNew makes a client that has not made its offer.
@@ -80,6 +82,11 @@ func rtcNew(t *testing.T, s *relayServer, o rtcOptions) *rtcClient {
 	var e pion.SettingEngine
 	e.SetIncludeLoopbackCandidate(true)
 	e.SetIPFilter(func(ip net.IP) bool { return ip.IsLoopback() })
+	if o.socket != nil {
+		mux := ice.NewUDPMuxDefault(ice.UDPMuxParams{UDPConn: o.socket})
+		t.Cleanup(func() { mux.Close() })
+		e.SetICEUDPMux(mux)
+	}
 	if o.tcp {
 		e.SetNetworkTypes([]pion.NetworkType{pion.NetworkTypeTCP4})
 	} else {

@@ -36,8 +36,10 @@ type handshake struct {
 	report reports
 
 	// Of queued: the address that was answered latest, if what comes from there is the session's.
-	answered atomic.Pointer[netip.AddrPort]
-	over     bool // under its lock
+	answered     atomic.Pointer[netip.AddrPort]
+	over         bool                          // under its lock
+	ours, theirs credentials                   // set before others find the session
+	writers      [2][]ice.AddrPortReaderWriter // to IPv4 and IPv6, likewise
 }
 
 func newHandshake(short func() bool) *handshake {
@@ -146,6 +148,10 @@ func (m handshakeUDP) GetConn(ufrag string, addr net.Addr) (net.PacketConn, erro
 	}
 	packets := handshakePackets{c, m.handshake, m.queued}
 	if fast, ok := c.(ice.AddrPortReaderWriter); ok {
+		if a, ok := addr.(*net.UDPAddr); ok {
+			writers := &m.handshake.writers[family(a.AddrPort().Addr())]
+			*writers = append(*writers, fast)
+		}
 		return handshakeAddrPort{packets, fast}, nil
 	}
 	return packets, nil
@@ -208,11 +214,10 @@ func (c handshakePackets) ReadFrom(p []byte) (int, net.Addr, error) {
 }
 
 func (c handshakePackets) WriteTo(p []byte, to net.Addr) (int, error) {
-	n, err := c.PacketConn.WriteTo(p, to)
-	if a, ok := to.(*net.UDPAddr); ok && err == nil && c.queued != nil {
-		c.queued.answered(a.AddrPort(), c.handshake)
+	if a, ok := to.(*net.UDPAddr); ok && c.queued != nil && !c.queued.answers(a.AddrPort(), c.handshake) {
+		return len(p), nil // lost, as on the way
 	}
-	return n, err
+	return c.PacketConn.WriteTo(p, to)
 }
 
 // handshakeAddrPort is the same without an allocation for each packet.
@@ -234,9 +239,8 @@ func (c handshakeAddrPort) ReadFromAddrPort(p []byte) (int, netip.AddrPort, erro
 }
 
 func (c handshakeAddrPort) WriteToAddrPort(p []byte, to netip.AddrPort) (int, error) {
-	n, err := c.fast.WriteToAddrPort(p, to)
-	if err == nil && c.queued != nil {
-		c.queued.answered(to, c.handshake)
+	if c.queued != nil && !c.queued.answers(to, c.handshake) {
+		return len(p), nil
 	}
-	return n, err
+	return c.fast.WriteToAddrPort(p, to)
 }

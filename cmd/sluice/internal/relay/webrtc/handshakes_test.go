@@ -17,6 +17,7 @@ type sent struct {
 	net.PacketConn
 	packets [][]byte
 	from    netip.AddrPort
+	written map[netip.AddrPort]int // packets, by where to
 }
 
 func (s *sent) ReadFromAddrPort(p []byte) (int, netip.AddrPort, error) {
@@ -33,7 +34,13 @@ func (s *sent) ReadFrom(p []byte) (int, net.Addr, error) {
 	return n, net.UDPAddrFromAddrPort(from), err
 }
 
-func (s *sent) WriteToAddrPort(p []byte, _ netip.AddrPort) (int, error) { return len(p), nil }
+func (s *sent) WriteToAddrPort(p []byte, to netip.AddrPort) (int, error) {
+	if s.written == nil {
+		s.written = map[netip.AddrPort]int{}
+	}
+	s.written[to]++
+	return len(p), nil
+}
 
 // A client that sends parts of handshakes without end has few of them kept, over all its
 // connections; checks and media pass.

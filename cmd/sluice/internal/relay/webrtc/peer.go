@@ -194,7 +194,7 @@ func (p *peer) negotiate(o *offer, prepare func() error) (string, error) {
 		return "", context.Cause(ctx)
 	}
 	text := p.pc.LocalDescription().SDP
-	p.server.peers.name(p, text)
+	p.server.peers.name(p, text, o.text)
 	if o.alone {
 		text = withoutGroup(text)
 	}

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -33,24 +32,26 @@ func (x *peers) remove(p *peer) {
 	delete(x.ufrags, p.ufrag)
 }
 
-// name gives a session, unless it has ended, the name that its answer has.
-func (x *peers) name(p *peer, answer string) {
-	_, rest, _ := strings.Cut(answer, "a=ice-ufrag:")
-	ufrag, _, _ := strings.Cut(rest, "\r\n")
+// name gives a session, unless it has ended, the name that its answer has, and that of its client.
+func (x *peers) name(p *peer, answer, offer string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.byID[p.id] == nil {
 		return
 	}
 	if x.ufrags == nil {
-		x.ufrags = map[string]bool{}
+		x.ufrags = map[string]*handshake{}
 	}
-	p.ufrag = ufrag
-	x.ufrags[ufrag] = true
+	p.waits.ours, p.waits.theirs = credentialsOf(answer), credentialsOf(offer)
+	p.ufrag = p.waits.ours.ufrag
+	x.ufrags[p.ufrag] = p.waits
 }
 
 // knows reports whether there is a session with a name.
-func (x *peers) knows(ufrag string) bool {
+func (x *peers) knows(ufrag string) bool { return x.named(ufrag) != nil }
+
+// named returns the session with a name, nil if there is none.
+func (x *peers) named(ufrag string) *handshake {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.ufrags[ufrag]

@@ -51,10 +51,11 @@ func openPorts(address string, s *Server) (*ports, error) {
 }
 
 func newPorts(l net.Listener, udp net.PacketConn, s *Server) *ports {
-	p := &ports{listener: newBounded(l, s), queued: &queued{known: s.peers.knows}}
+	p := &ports{listener: newBounded(l, s), queued: &queued{named: s.peers.named}}
 	if c, ok := udp.(*net.UDPConn); ok {
 		// Less than asked for is what the system allows.
 		_, _ = c.SetReadBuffer(socketBuffer), c.SetWriteBuffer(socketBuffer)
+		p.queued.send = c.WriteToUDPAddrPort
 		udp = queuedUDP{c, p.queued}
 	}
 	log := logs{s.Log}.NewLogger("ice")

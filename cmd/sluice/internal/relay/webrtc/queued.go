@@ -21,7 +21,8 @@ const (
 
 // queued counts the packets that have come over UDP and that their sessions have not taken.
 type queued struct {
-	known func(ufrag string) bool // there is a session of that name
+	named func(ufrag string) *handshake                        // the session of a name, nil: there is none
+	send  func(p []byte, to netip.AddrPort) (n int, err error) // borrows p
 
 	mu     sync.Mutex
 	from   map[netip.AddrPort]*queuedFrom
@@ -32,8 +33,10 @@ type queued struct {
 
 // queuedFrom is an address that a session has answered: the library then gives it all that comes from there.
 type queuedFrom struct {
-	session *handshake // the latest
+	session *handshake
+	moved   bool // it was another's before
 	packets int
+	asks    *asks // nil: no other claims the address
 }
 
 // takes reports whether the library may have a packet, borrowed.
@@ -43,9 +46,12 @@ func (q *queued) takes(p []byte, from netip.AddrPort) bool {
 	f := q.from[from]
 	if f == nil {
 		q.mu.Unlock()
-		return !stun.IsMessage(p) || !q.known(ufragOf(p)) || q.first(time.Now())
+		return !stun.IsMessage(p) || q.named(ufragOf(p)) == nil || q.first(time.Now())
 	}
 	defer q.mu.Unlock()
+	if !q.passes(f, p, from) {
+		return false
+	}
 	if f.packets >= fairQueued && (f.packets >= maxQueued || q.all >= maxQueuedAll) {
 		return false
 	}
@@ -75,16 +81,16 @@ func (q *queued) taken(from netip.AddrPort) {
 	}
 }
 
-// answered takes note that a session has written to an address.
-func (q *queued) answered(to netip.AddrPort, by *handshake) {
+// answers takes note that a session writes to an address, and reports false when another has it.
+func (q *queued) answers(to netip.AddrPort, by *handshake) bool {
 	to = unmapped(to)
 	if latest := by.answered.Load(); latest != nil && *latest == to {
-		return
+		return true
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if by.over {
-		return
+		return true // the library refuses it
 	}
 	f := q.from[to]
 	if f == nil {
@@ -95,11 +101,11 @@ func (q *queued) answered(to netip.AddrPort, by *handshake) {
 		q.from[to] = f
 	}
 	if f.session != by {
-		f.session.answered.Store(nil) // it has the address again with its next packet
-		f.session = by
+		return false
 	}
 	latest := to
 	by.answered.Store(&latest)
+	return true
 }
 
 // forget forgets the addresses of a session that is over: what was kept for it is gone.
@@ -133,5 +139,8 @@ func (c queuedUDP) ReadFromAddrPort(p []byte) (int, netip.AddrPort, error) {
 }
 
 func (c queuedUDP) WriteToAddrPort(p []byte, to netip.AddrPort) (int, error) {
+	if len(p) == 0 {
+		return 0, nil // see queued.move
+	}
 	return c.WriteToUDPAddrPort(p, to)
 }

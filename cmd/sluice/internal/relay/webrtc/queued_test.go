@@ -13,7 +13,7 @@ import (
 // all; who sends little loses nothing for it, and a session that is over leaves nothing behind.
 func TestPacketsThatAreNotTakenAreBounded(t *testing.T) {
 	const crowd = 80
-	q := &queued{known: func(string) bool { return false }}
+	q := &queued{named: func(string) *handshake { return nil }}
 	media := []byte{128, 96}
 	var sessions []*handshake
 	address := func(i int) netip.AddrPort {
@@ -22,7 +22,7 @@ func TestPacketsThatAreNotTakenAreBounded(t *testing.T) {
 	for i := range crowd + 1 {
 		h := newHandshake(nil)
 		sessions = append(sessions, h)
-		q.answered(address(i), h)
+		q.answers(address(i), h)
 	}
 	kept := 0
 	for i := range crowd {
@@ -63,7 +63,13 @@ func TestPacketsThatAreNotTakenAreBounded(t *testing.T) {
 // So are checks from addresses without end, for sessions that there are: others the library drops.
 func TestChecksFromAnyAddressAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := &queued{known: func(ufrag string) bool { return ufrag == "mine" }}
+		mine := newHandshake(nil)
+		q := &queued{named: func(ufrag string) *handshake {
+			if ufrag == "mine" {
+				return mine
+			}
+			return nil
+		}}
 		check := func(name string) []byte {
 			m, err := stun.Build(stun.BindingRequest, stun.TransactionID, stun.NewUsername(name+":other"))
 			if err != nil {
@@ -119,7 +125,7 @@ func TestReportsAreBounded(t *testing.T) {
 // The addresses that count are those that the library knows for a session's, which are those that it
 // has answered. Checks from others it may drop without a word: they do not count, and take no place.
 func TestAddressesThatCountAreThoseAnswered(t *testing.T) {
-	q := &queued{known: func(string) bool { return true }}
+	q := &queued{named: func(string) *handshake { return nil }}
 	address := func(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.IPv4Unspecified(), port) }
 	session := func() handshakeAddrPort {
 		s := &sent{packets: make([][]byte, 4*maxAddresses)}
@@ -157,10 +163,13 @@ func TestAddressesThatCountAreThoseAnswered(t *testing.T) {
 		}
 	}
 	bounded("an address behind many that were not answered", first)
-	bounded("an address that another session has answered", second)
-	q.forget(second.handshake)
-	bounded("when that one is over", first)
+	taken := address(5 * maxAddresses)
+	if n, err := second.WriteToAddrPort([]byte{1}, taken); n != 1 || err != nil || second.fast.(*sent).written[taken] != 0 {
+		t.Errorf("what a session writes to an address that another has: %d, %v", n, err)
+	}
 	q.forget(first.handshake)
+	bounded("when that one is over", second)
+	q.forget(second.handshake)
 	if _, err := first.WriteToAddrPort(nil, address(1)); err != nil || len(q.from) != 0 {
 		t.Errorf("%d addresses are known when both are over (%v)", len(q.from), err)
 	}

@@ -71,7 +71,7 @@ type peer struct {
 type peers struct {
 	mu     sync.Mutex
 	byID   map[string]*peer
-	ufrags map[string]bool
+	ufrags map[string]*handshake
 }
 
 // pending counts the sessions that have no media connection yet. Each costs some
