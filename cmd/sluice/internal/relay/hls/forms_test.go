@@ -1,6 +1,8 @@
 package hls
 
 import (
+	"encoding/hex"
+	"strings"
 	"testing"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
@@ -45,6 +47,44 @@ func TestConfigurationsWithoutAForm(t *testing.T) {
 		}
 		if got := hasForm(kind, c.config); got != c.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// Playlists say how large pictures are where they are shown, and of high dynamic range which one it is: without it they
+// would promise the standard one (rfc8216bis, section 4.4.6.2).
+func TestPlaylistsSayHowPicturesAreShown(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	set := func(text string) []byte {
+		p, err := hex.DecodeString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	// 720 × 576 pixels of 64:45, PQ.
+	wide, err := au.NewVideoConfig(flv.CodecHEVC, [][]byte{
+		set("40010c01ffff01600000030090000003000003003c959409"), set("4401c073c189"),
+		set("4201010220000003000003000003000003005da005a200904d96b92f08ffc010000b5a8488048040"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		video *au.Config
+		want  string
+	}{
+		{wide, "RESOLUTION=1024x576,VIDEO-RANGE=PQ\n"},
+		{video, "RESOLUTION=640x360\n"},
+		{nil, "CODECS=\"mp4a.40.2\"\n"},
+	} {
+		in, err := newInitialization(c.video, audio)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := multivariant([]variant{{address: "a", codecs: in.codecs, picture: in.picture}}); !strings.Contains(text, c.want) {
+			t.Errorf("%q is not in\n%s", c.want, text)
 		}
 	}
 }

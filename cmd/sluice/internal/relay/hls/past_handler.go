@@ -16,7 +16,6 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/archive"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/mp4"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
-	"github.com/sluice-go/sluice/flv"
 )
 
 // past answers a request for what was recorded of a stream: the multivariant playlist,
@@ -201,8 +200,8 @@ func (p *past) describe() (row variant, err error) {
 			return row, fmt.Errorf("%w: HLS does not carry %v, which is in the recording", session.ErrNotFound, t.Config.Codec)
 		}
 		names = append(names, name)
-		if c, err := flv.ParseVideoConfig(t.Config.Codec, t.Config.Record); t.Video && err == nil {
-			row.width, row.height = c.Width, c.Height
+		if t.Video {
+			row.picture = pictureOf(t.Config)
 		}
 	}
 	row.codecs = strings.Join(names, ",")

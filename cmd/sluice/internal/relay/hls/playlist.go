@@ -123,9 +123,9 @@ func (t *timeline) parseName(name string) (kind byte, number int64, ok bool) {
 
 // A variant is one row of a multivariant playlist.
 type variant struct {
-	address       string
-	codecs        string
-	width, height int
+	address string
+	codecs  string
+	picture
 	most, average int64 // bits a second
 }
 
@@ -135,7 +135,7 @@ func (t *timeline) describe() (v variant, ok bool) {
 		return v, false
 	}
 	in := t.inits[len(t.inits)-1]
-	v = variant{codecs: in.codecs, width: in.width, height: in.height}
+	v = variant{codecs: in.codecs, picture: in.picture}
 	bytes, ms := int64(0), int64(0)
 	for _, s := range t.all {
 		if s.duration > 0 && len(s.parts) > 0 {
@@ -156,6 +156,9 @@ func multivariant(list []variant) string {
 		fmt.Fprintf(&b, "#EXT-X-STREAM-INF:BANDWIDTH=%d,AVERAGE-BANDWIDTH=%d,CODECS=\"%s\"", v.most, max(v.average, 1), v.codecs)
 		if v.width > 0 && v.height > 0 {
 			fmt.Fprintf(&b, ",RESOLUTION=%dx%d", v.width, v.height)
+		}
+		if v.dynamic != "" {
+			b.WriteString(",VIDEO-RANGE=" + v.dynamic)
 		}
 		b.WriteString("\n" + v.address + "\n")
 	}

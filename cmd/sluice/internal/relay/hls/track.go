@@ -37,12 +37,33 @@ func scaleOf(video bool, c *au.Config) int64 {
 // An initialization is the head of a movie whose fragments follow, and what playlists say
 // of it.
 type initialization struct {
-	number        int
-	bytes         []byte
-	codecs        string // for CODECS
-	width, height int    // 0: not known, or no picture
-	have          [2]bool
-	front         int // the kind of track that stands first in fragments, 0 pictures, 1 sound
+	number int
+	bytes  []byte
+	codecs string // for CODECS
+	picture
+	have  [2]bool
+	front int // the kind of track that stands first in fragments, 0 pictures, 1 sound
+}
+
+// A picture is what playlists say of pictures.
+type picture struct {
+	width, height int    // as they are shown; 0: not known, or no picture
+	dynamic       string // the range, for VIDEO-RANGE (rfc8216bis, section 4.4.6.2); "": the standard one
+}
+
+// pictureOf returns what playlists say of pictures with a configuration.
+func pictureOf(c *au.Config) (p picture) {
+	look := c.Look()
+	if v, err := flv.ParseVideoConfig(c.Codec, c.Record); err == nil {
+		p.width, p.height = look.Shown(v.Width), v.Height
+	}
+	switch look.Transfer {
+	case au.TransferPQ:
+		p.dynamic = "PQ"
+	case au.TransferHLG:
+		p.dynamic = "HLG"
+	}
+	return p
 }
 
 // follows takes what there was before. A track that has come later stands first: ffmpeg, and what is built on it,
@@ -77,9 +98,7 @@ func newInitialization(video, audio *au.Config) (initialization, error) {
 		in.have[i] = true
 	}
 	if video != nil {
-		if v, err := flv.ParseVideoConfig(video.Codec, video.Record); err == nil {
-			in.width, in.height = v.Width, v.Height
-		}
+		in.picture = pictureOf(video)
 	}
 	p, err := mp4.Front(tracks)
 	if err != nil {

@@ -3,14 +3,16 @@ package mp4
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"slices"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/flv"
 )
 
 // withRecords returns a header that the library has written, with the configurations of the streams
-// themselves: the library's have one parameter set of each kind, and no more of AAC than the number of
-// its channels.
+// themselves: the library's have one parameter set of each kind, no more of AAC than the number of
+// its channels, and no shape of pixels, which players of browsers take from there alone.
 func withRecords(p []byte, tracks []Track) []byte {
 	moov, ok := find(p, "moov")
 	if !ok {
@@ -46,7 +48,31 @@ func (t *Track) describe(trak []byte) []byte {
 	default:
 		return trak
 	}
-	return replace(trak, []step{{kind: "trak"}, {kind: "mdia"}, {kind: "minf"}, {kind: "stbl"}, {"stsd", stsdHead}, entry, record}, t.record)
+	path := []step{{kind: "trak"}, {kind: "mdia"}, {kind: "minf"}, {kind: "stbl"}, {"stsd", stsdHead}, entry, record}
+	trak = change(trak, path, func([]byte) []byte { return t.record })
+	if look := t.config.Look(); !look.Square() {
+		trak = change(trak, path[:len(path)-1], func(p []byte) []byte { return slices.Concat(p, shapeOf(look)) })
+		trak = change(trak, []step{{kind: "trak"}, {kind: "tkhd"}}, func(p []byte) []byte { return shownAs(p, look) })
+	}
+	return trak
+}
+
+// shapeOf returns the box of the shape of pixels (section 12.1.4).
+func shapeOf(look au.Look) []byte {
+	p := append([]byte{0, 0, 0, boxHead + 8}, "pasp"...)
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(p, uint32(look.PixelWidth)), uint32(look.PixelHeight))
+}
+
+// shownAs returns the contents of a track's header, in which the width is at last but one, as that of the
+// picture that is shown (section 8.3.2).
+func shownAs(tkhd []byte, look au.Look) []byte {
+	const width, fixed = 8, 1 << 16
+	p := bytes.Clone(tkhd)
+	if at := len(p) - width; at >= 0 {
+		shown := look.Shown(int(binary.BigEndian.Uint32(p[at:]) / fixed))
+		binary.BigEndian.PutUint32(p[at:], uint32(min(shown, math.MaxUint16)*fixed))
+	}
+	return p
 }
 
 // A step is a box on the way to another one, and how many bytes it has before the boxes in it.
@@ -55,12 +81,13 @@ type step struct {
 	before int
 }
 
-// replace returns p with other contents of the box that a path leads to; p as it is without that box.
-func replace(p []byte, path []step, contents []byte) []byte {
+// change returns p with what to makes of the contents, borrowed, of the box that a path leads to; p as it is
+// without that box.
+func change(p []byte, path []step, to func(contents []byte) []byte) []byte {
 	var places []int
-	from, to := 0, len(p)
+	from, end := 0, len(p)
 	for _, s := range path {
-		at, ok := find(p[from:to], s.kind)
+		at, ok := find(p[from:end], s.kind)
 		if !ok {
 			return p
 		}
@@ -70,11 +97,12 @@ func replace(p []byte, path []step, contents []byte) []byte {
 			return p
 		}
 		places = append(places, at)
-		from, to = at+boxHead+s.before, at+size
+		from, end = at+boxHead+s.before, at+size
 	}
-	out := slices.Concat(p[:from], contents, p[to:])
+	contents := to(p[from:end])
+	out := slices.Concat(p[:from], contents, p[end:])
 	for _, at := range places {
-		binary.BigEndian.PutUint32(out[at:], uint32(int(binary.BigEndian.Uint32(out[at:]))+len(contents)-(to-from)))
+		binary.BigEndian.PutUint32(out[at:], uint32(int(binary.BigEndian.Uint32(out[at:]))+len(contents)-(end-from)))
 	}
 	return out
 }

@@ -100,3 +100,55 @@ func TestPageWhenThePictureChanges(t *testing.T) {
 	}
 	t.Errorf("no picture was shown for %.1f s of the stream", gap)
 }
+
+// withOpus puts sound beside pictures.
+func withOpus(pictures []tag) (tags []tag) {
+	sound := silentOpus()
+	tags = append(tags, tag{tagAudio, 0, append([]byte("\x90Opus"), sound.config...)})
+	n := 0
+	for _, g := range pictures {
+		for at := uint32(float64(n) * sound.every); n < len(sound.frames) && at <= g.Time; at = uint32(float64(n) * sound.every) {
+			tags = append(tags, tag{tagAudio, at, append([]byte("\x91Opus"), sound.frames[n]...)})
+			n++
+		}
+		tags = append(tags, g)
+	}
+	return tags
+}
+
+// Pixels need not be square: those of television of standard definition are not. What the page makes of FLV itself, and
+// what the server makes of HLS, says so to the browser, which does not look into the pictures for it.
+func TestPageShowsPixelsThatAreNotSquare(t *testing.T) {
+	t.Parallel()
+	s := serve(t, options{env: []string{"SLUICE_API_TOKEN="}})
+	stop := make(chan struct{})
+	defer close(stop)
+	flags := []string{"-vf", "setsar=64/45", "-c:v", "libx264", "-preset", "ultrafast", "-g", "25"}
+	for sound, tags := range map[string][]tag{
+		"aac": sized(t, "180x144", append(flags, "-c:a", "aac")...), "opus": withOpus(sized(t, "180x144", append(flags, "-an")...)),
+	} {
+		to := publishHTTP(t, "POST", "http://"+s.HTTP+"/live/"+sound+".flv")
+		go func() {
+			began := time.Now()
+			for at := uint32(0); ; at += 2040 {
+				for _, g := range tags {
+					g.Time += at
+					if !sendInTime(to, g, began, stop) {
+						return
+					}
+				}
+			}
+		}()
+		s.awaitLive(t, "live/"+sound)
+	}
+	ctx, _, _ := browse(t)
+	for _, way := range [][2]string{{"aac", "flv"}, {"aac", "hls"}, {"opus", "flv"}} {
+		openPageOf(t, ctx, s, "live/"+way[0], way[1])
+		choose(t, ctx, way[1])
+		pageMoves(t, ctx)
+		const shape = `[document.getElementById("video").videoWidth, document.getElementById("video").videoHeight]`
+		if got := evaluate[[]int](t, ctx, shape); len(got) != 2 || got[0] != 256 || got[1] != 144 {
+			t.Errorf("%s by %s: the picture is %v, want 256 × 144", way[0], way[1], got)
+		}
+	}
+}

@@ -15,6 +15,8 @@ type VideoInfo struct {
 	Codec  string `json:"codec"`
 	Width  int    `json:"width"` // 0: not known
 	Height int    `json:"height"`
+	// ShownWidth is how wide pictures are where pixels are square; 0: they are.
+	ShownWidth int `json:"shown_width,omitempty"`
 }
 
 // AudioInfo is what is known about a stream's audio.
@@ -80,8 +82,15 @@ func videoOf(tag []byte) *VideoInfo {
 // videoConfig is what a decoder configuration says.
 func videoConfig(codec flv.FourCC, config []byte) *VideoInfo {
 	info := &VideoInfo{Codec: codec.String()}
-	if c, err := flv.ParseVideoConfig(codec, config); err == nil {
-		info.Width, info.Height = c.Width, c.Height
+	c, err := flv.ParseVideoConfig(codec, config)
+	if err != nil {
+		return info
+	}
+	info.Width, info.Height = c.Width, c.Height
+	if p, err := au.ParseConfig(codec, config); err == nil {
+		if look := p.Look(); !look.Square() {
+			info.ShownWidth = look.Shown(c.Width)
+		}
 	}
 	return info
 }

@@ -65,7 +65,7 @@ const codecs = {
 // for a codec that is not known here.
 export function describe(kind, codec, config, size = {}) {
   if (!codecs[codec]) return null;
-  // Browsers refuse 0 × 0, and take the true size from the frames.
+  // Browsers refuse 0 × 0, and take the true size from the frames, but the shape from here.
   const width = size.width || 640;
   const height = size.height || 360;
   const c = codecs[codec](config);

@@ -188,7 +188,7 @@ function instead(type, detail) {
 function engineFor({ url, past: recorded }) {
   const known = stream?.video || stream?.audio;
   const kinds = ["video", "audio"].filter((kind) => !known || stream[kind]);
-  return new Engine({ url, recorded, kinds, size: { width: stream?.video?.width, height: stream?.video?.height } });
+  return new Engine({ url, recorded, kinds, size: { width: stream?.video?.shown_width ?? stream?.video?.width, height: stream?.video?.height } });
 }
 
 // begin asks the element to play. Without a click browsers allow that only
