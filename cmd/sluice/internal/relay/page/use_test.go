@@ -61,6 +61,29 @@ func TestPageInUse(t *testing.T) {
 		theEndByHLS(t, chromium)
 	})
 
+	t.Run("nothing comes by HLS", func(t *testing.T) {
+		t.Parallel()
+		nothingByHLS(t, chromium)
+	})
+
+	// VLC 3 knows no enhanced RTMP.
+	t.Run("what VLC can open", func(t *testing.T) {
+		t.Parallel()
+		for codecs, want := range map[[2]string]string{{"avc1", "mp4a"}: "/live/s.flv", {"hvc1", "mp4a"}: "/live/s.m3u8", {"vp09", "Opus"}: "rtsp://127.0.0.1:8554/live/s", {"vp09", "fLaC"}: "/live/s.flv"} {
+			server := newFakeServer(t, Options{RTSPAddr: ":8554", HLS: true})
+			server.streams = []map[string]any{fakeStream("live/s", 0)}
+			for i, kind := range []string{"video", "audio"} {
+				server.streams[0][kind].(map[string]any)["codec"] = codecs[i]
+			}
+			b := open(t, chromium, server, "/", desktop, false)
+			b.until(`document.querySelector("#play-lines .line")`)
+			line := value[string](b, `[...document.querySelectorAll("#play-lines .line")].find((l) => /^VLC/.test(l.innerText)).querySelector(".text").textContent`)
+			if !strings.HasSuffix(line, want) {
+				t.Errorf("%v: VLC is to open %s, want %s", codecs, line, want)
+			}
+		}
+	})
+
 	t.Run("a connection by WebRTC that goes silent", func(t *testing.T) {
 		t.Parallel()
 		silenceByWHEP(t, chromium)

@@ -20,6 +20,8 @@ export function explain(type, detail, info, { transport, stream, past }) {
       return { text: `The server refused (status ${status}).` };
     case type === "NetworkError" && transport === "ws" && detail !== "NoAnswer":
       return { text: "The WebSocket could not be opened or broke off. If it does so again, choose HTTP, which passes proxies that know no WebSocket.", again: true };
+    case detail === "NothingCame":
+      return { text: "Nothing comes of this stream at the moment. Trying again.", again: true };
     case detail === "NoMedia":
       return { text: "The media connection could not be made. If it does so again, choose HTTP; the server’s operator finds the port and the address of WebRTC in the log.", again: true };
     case type === "NetworkError":

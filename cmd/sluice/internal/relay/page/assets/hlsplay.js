@@ -73,7 +73,9 @@ export class HLS {
     hls.on(Hls.Events.ERROR, (_, { fatal, type: kind, details, response, error }) => {
       if (details === Hls.ErrorDetails.BUFFER_STALLED_ERROR && this.#video.currentTime >= last && !loading) return void this.#end();
       if (!fatal) return;
-      if (response?.code >= 400) this.#fail("NetworkError", "HttpStatusCodeInvalid", { code: response.code });
+      // Who was admitted is answered so when nothing comes of the stream.
+      if (response?.code === 503 && details !== Hls.ErrorDetails.MANIFEST_LOAD_ERROR) this.#fail("NetworkError", "NothingCame", {});
+      else if (response?.code >= 400) this.#fail("NetworkError", "HttpStatusCodeInvalid", { code: response.code });
       else if (kind === Hls.ErrorTypes.NETWORK_ERROR) this.#fail("NetworkError", details, {});
       else if (kind === Hls.ErrorTypes.MEDIA_ERROR) this.#fail("MediaError", /codec/i.test(details) ? "CodecUnsupported" : details, {});
       else this.#fail("OtherError", details, { msg: error?.message });

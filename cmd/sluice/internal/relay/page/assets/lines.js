@@ -2,7 +2,7 @@
 // came and the ports that the server has.
 import { arrange } from "./dom.js";
 import { copyLine } from "./copy.js";
-import { carried, without } from "./ways.js";
+import { carried, classic, without } from "./ways.js";
 
 // A name is pasted into a shell, where it must stay one word and run nothing.
 // Control characters would act on the terminal itself.
@@ -113,7 +113,8 @@ export function playLines(parent) {
     }
     page.update(a.page);
     ffplay.update(`ffplay ${quote(a.flv)}`);
-    vlc.update(a.flv);
+    const way = classic(stream) ? "flv" : ["hls", "rtsp"].find((way) => a[way] && !without(way, stream));
+    vlc.update(a[way ?? "flv"]);
     rtmp.update(a.rtmp);
     rtmps.update(a.rtmps);
     token.update(`sluice token --play ${quote(visible(name))} --expires 24h`);

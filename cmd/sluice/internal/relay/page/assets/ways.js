@@ -43,6 +43,9 @@ export function carried(protocol, stream) {
   return known.filter((kind) => form(stream[kind].codec));
 }
 
+// classic reports whether FLV without enhanced RTMP, of which VLC 3 does not know, has each codec of a stream.
+export const classic = (stream) => [stream?.video, stream?.audio].every((track) => !["hvc1", "av01", "vp09", "Opus", "fLaC", "ac-3"].includes(track?.codec));
+
 // without says in words what a protocol leaves out of a stream.
 export function without(protocol, stream) {
   const there = carried(protocol, stream);
