@@ -3,6 +3,7 @@
 package realtest
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -64,6 +65,12 @@ func behind(t *testing.T, s *server, https, rtmps string) {
 		if host, _, err := net.SplitHostPort(seen[kind]); seen[kind] != "127.0.0.1" && (err != nil || host != "127.0.0.1") {
 			t.Errorf("%s: %q of %v", kind, seen[kind], seen)
 		}
+	}
+	// A page of this server, whatever its port.
+	socket := dial(t, https, true)
+	fmt.Fprintf(socket, "GET /live/s.flv HTTP/1.1\r\nHost: %[1]s\r\nOrigin: https://%[1]s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", https)
+	if resp, err := http.ReadResponse(bufio.NewReader(socket), nil); err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
+		t.Errorf("the page's WebSocket: %v, %v", resp, err)
 	}
 	f.stop()
 	for _, v := range viewers {
