@@ -89,7 +89,7 @@ func (m *muxer) run(ctx context.Context) error {
 		behind := int32(m.source.Stats().LastTime - latest)
 		return time.Now().Add(-time.Duration(max(behind, 0)) * time.Millisecond)
 	}
-	for {
+	for warned := false; ; {
 		tags, _, err := r.Next(ctx)
 		if err != nil {
 			if err != io.EOF {
@@ -107,6 +107,10 @@ func (m *muxer) run(ctx context.Context) error {
 			if cutter.still() {
 				return errStill
 			}
+		}
+		if !warned && m.line.isShort() {
+			warned = true
+			m.server.Log.Warn("HLS has no memory for as much of a stream as players need: they may stand still; see hls-bytes, and max-memory", "stream", m.source.Name(), "bytes", m.line.bound())
 		}
 	}
 }

@@ -80,6 +80,27 @@ func TestMemoryOfSegmentsThatHaveLeftThePlaylist(t *testing.T) {
 	}
 }
 
+// Players are three target durations behind: where memory is not enough for so much, the log can say so.
+func TestMemoryThatIsNotEnoughIsKnown(t *testing.T) {
+	units, _ := clip(t)
+	video, _ := configsOf(units)
+	big := make([]byte, 100_000)
+	for bytes, want := range map[int64]bool{3 << 20: true, 6 << 20: false, 64 << 20: false} {
+		x := newLine(t, video, nil, func(l *limits) { l.bytes = bytes })
+		short := false
+		for _, u := range made(0, 30_000, 100, 10, video, nil) {
+			u.Parts = append(u.Parts, big)
+			if !x.cutter.put(&u) { // its playlists are too short to be looked at
+				t.Fatal("no memory")
+			}
+			short = short || x.isShort()
+		}
+		if short != want {
+			t.Errorf("1 MB a second in %d bytes: short %v, want %v", bytes, short, want)
+		}
+	}
+}
+
 // hls.js, before 1.7, asks for no playlist ahead of time while the last segment of the one
 // that it has is number 0: its first viewer waited for a target duration, with what
 // it had to play at an end.

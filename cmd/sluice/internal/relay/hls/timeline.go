@@ -310,6 +310,18 @@ func (t *timeline) drop(least int) bool {
 	return true
 }
 
+// isShort reports whether memory is not enough for three target durations, which players are behind.
+func (t *timeline) isShort() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	length := int64(0)
+	for _, s := range t.all {
+		length += s.duration
+	}
+	dropped := t.numbers-t.first() > int64(len(t.all))
+	return dropped && length < 3000*t.target && t.held > t.bound()/2
+}
+
 func (t *timeline) forget(s *segment) {
 	for _, p := range s.parts {
 		p.buf.Release()
