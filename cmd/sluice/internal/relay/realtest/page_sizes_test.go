@@ -44,6 +44,7 @@ func TestPageWhenThePictureChanges(t *testing.T) {
 	small, large := sized(t, "320x180", flags...), sized(t, "640x360", flags...)
 	to := publishHTTP(t, "POST", "http://"+s.HTTP+"/live/s.flv")
 	var changed atomic.Bool
+	var late atomic.Int64 // the most by which a tag was, in ns
 	stop := make(chan struct{})
 	defer close(stop)
 	go func() {
@@ -62,6 +63,7 @@ func TestPageWhenThePictureChanges(t *testing.T) {
 				if !sendInTime(to, g, began, stop) {
 					return
 				}
+				late.Store(max(late.Load(), int64(time.Since(began)-time.Duration(g.Time)*time.Millisecond)))
 			}
 		}
 	}()
@@ -73,7 +75,9 @@ func TestPageWhenThePictureChanges(t *testing.T) {
 		const video = document.getElementById("video");
 		window.longest = 0;
 		window.pictures = {};
-		let latest = 0;
+		window.stood = 0; // for how long the tab itself did
+		let latest = 0, ran = performance.now();
+		setInterval(() => { stood = Math.max(stood, performance.now() - ran); ran = performance.now(); }, 50);
 		const shown = (_, { mediaTime, width }) => {
 			if (latest) longest = Math.max(longest, mediaTime - latest);
 			latest = mediaTime;
@@ -83,20 +87,30 @@ func TestPageWhenThePictureChanges(t *testing.T) {
 		video.requestVideoFrameCallback(shown);
 		return true;
 	})()`)
-	// A machine that is busy may leave pictures out, but not each time.
-	gap := 0.0
-	for _, width := range []int{640, 320, 640, 320, 640} {
+	// A machine that is busy may leave pictures out, but not each time. Behind a standstill of the tab or of the publisher
+	// the page goes on at what is newest, and leaves out what came meanwhile: that says nothing of it.
+	gap, judged := 0.0, false
+	for n := range 9 {
+		width := []int{640, 320}[n%2]
 		changed.Store(width == 640)
-		evaluate[float64](t, ctx, "pictures = {}, longest = 0")
+		late.Store(0)
+		evaluate[float64](t, ctx, "pictures = {}, stood = 0, longest = 0")
 		eventually(t, lengthened(30*time.Second), func() string {
 			if n := evaluate[int](t, ctx, fmt.Sprintf("pictures[%d] ?? 0", width)); n < 10 {
 				return fmt.Sprintf("%d pictures of the other size were shown: %s", n, said(t, ctx))
 			}
 			return ""
 		})
-		if gap = evaluate[float64](t, ctx, "longest"); gap < 1.2 && width == 640 {
+		stood := max(time.Duration(evaluate[float64](t, ctx, "stood")*1e6), time.Duration(late.Load()))
+		if width != 640 || stood > time.Second {
+			continue
+		}
+		if judged, gap = true, evaluate[float64](t, ctx, "longest"); gap < 1.2 {
 			return
 		}
+	}
+	if !judged {
+		t.Skip("the browser or the publisher stood still for a second whenever the picture changed: the machine has no time for them")
 	}
 	t.Errorf("no picture was shown for %.1f s of the stream", gap)
 }
