@@ -24,6 +24,7 @@ func TestGroupsAreMeasuredFromTheirKeyFrames(t *testing.T) {
 	if !ok {
 		t.Fatal("no state")
 	}
+	st.Frames, st.Bytes = st.Frames+100, st.Bytes+1000 // more than the ring has
 	next := NewHub(HubOptions{})
 	_, there, err := next.Adopt(st, tags)
 	if err != nil {

@@ -128,6 +128,41 @@ func TestOneTimerLooks(t *testing.T) {
 	})
 }
 
+// Who is silent is looked for again when connections wait after a time in which none did, and by another time
+// as soon as that is set. A look that comes when none waits changes nothing.
+func TestSilenceIsLookedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := arrivals(1, 0, time.Minute)
+		gone := make(chan int, 4)
+		come := func(i int) *Arrival {
+			return a.Come(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), nil, func(error) { gone <- i })
+		}
+		within := func(d time.Duration, want int) {
+			t.Helper()
+			select {
+			case i := <-gone:
+				if i != want {
+					t.Fatalf("%d gives way, not %d", i, want)
+				}
+			case <-time.After(d):
+				t.Fatalf("%d has not given way in %v", want, d)
+			}
+		}
+		first := come(1)
+		come(2)
+		first.Leave() // none waits
+		a.look()
+		come(3)
+		within(2*time.Minute, 2)
+		a.SetQuiet(time.Hour)
+		last := come(4)
+		<-time.After(time.Minute)
+		a.SetQuiet(time.Second)
+		within(3*time.Second, 3)
+		last.Leave()
+	})
+}
+
 // A process that stood still has read nothing meanwhile: no connection gives way for that
 // time, and each for its own silence afterwards.
 func TestStandstillIsNoSilence(t *testing.T) {

@@ -99,3 +99,41 @@ func TestWhoSendsWithoutEndIsLate(t *testing.T) {
 	}
 	t.Error("not late in a minute")
 }
+
+// A server that has read something, and then reads no more of what lies there, is late itself.
+func TestAServerThatStopsToReadIsLateItself(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(client, "GET"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the request has come", func() bool { return Unread(conn) == 3 })
+	const within = lateSteps * time.Millisecond
+	late := make(chan struct{})
+	defer Late(conn, within, func() { close(late) })()
+	if _, err := conn.Read(make([]byte, 2)); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-late:
+		t.Error("late while the request lies unread")
+	case <-time.After(5 * within):
+	}
+	if _, err := conn.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	<-late
+}
