@@ -10,3 +10,10 @@ func (s *Session) BeginWrite(n int) {
 
 // ReadWire is a read of crypto/tls.
 func (s *Session) ReadWire(p []byte) (int, error) { return (*wire)(s).Read(p) }
+
+// Idle is what the budget knows of as held by a session that waits for a place.
+func (s *Session) Idle() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opening.idle
+}

@@ -124,7 +124,8 @@ func (s sink) Wake()              { s.woken <- struct{}{} }
 func (sink) LocalAddr() net.Addr  { return &net.TCPAddr{} }
 func (sink) RemoteAddr() net.Addr { return &net.TCPAddr{} }
 
-// What waits for a handshake to begin holds memory for what has come.
+// What waits for a handshake to begin holds memory for what has come. The budget knows that it does not come
+// back, until the handshake begins or the session is closed.
 func TestMemoryFollowsBytesThatWait(t *testing.T) {
 	config, _ := configs(t, tls.VersionTLS13)
 	memory := mem.New(mem.Options{Name: t.Name()})
@@ -151,12 +152,25 @@ func TestMemoryFollowsBytesThatWait(t *testing.T) {
 	if bytesIn < 64<<10 || bytesIn > 80<<10 {
 		t.Errorf("more is refused after %d bytes", bytesIn)
 	}
+	third := tlsfed.New(config, out, memory, handshakes, new(sync.WaitGroup))
+	if _, err := third.Record(record); err != nil {
+		t.Fatal(err)
+	}
+	if second.Idle() < bytesIn || third.Idle() < len(record) {
+		t.Errorf("idle: %d, %d", second.Idle(), third.Idle())
+	}
+	if third.Close(); third.Idle() != 0 {
+		t.Errorf("closed, and %d are idle", third.Idle())
+	}
 	second.End(aio.ErrDeadline)
 	first.End(aio.ErrDeadline)
 	for _, s := range []*tlsfed.Session{first, second} {
 		<-out.woken
 		if over, err := s.Handshake(); !over || err != aio.ErrDeadline {
 			t.Errorf("after the deadline: %v, %v", over, err)
+		}
+		if s.Idle() != 0 {
+			t.Errorf("over, and %d are idle", s.Idle())
 		}
 		s.Close()
 	}
