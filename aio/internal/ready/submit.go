@@ -88,10 +88,10 @@ func (d *Driver) endWrite(name net.Conn, r *op.Request, n int, err error) {
 	}
 }
 
-// keepLent makes a lent write one that may wait. What a read has just returned is kept
-// by queueWrite.
+// keepLent makes a lent write one that may wait. Memory that a read has lent is no exception: the
+// program may change it for its next peer.
 func (d *Driver) keepLent(r *op.Request) {
-	if !r.Lent || d.leased.Holds(r.Buf) > 0 {
+	if !r.Lent {
 		return
 	}
 	// All of it, so that the completion of a failure counts what was out before.
