@@ -1,7 +1,6 @@
 package aio_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -18,6 +17,7 @@ func init() {
 		behaviour{name: "descriptors are not inherited", run: notInherited},
 		behaviour{name: "a socket that was made blocking", run: madeBlocking, needs: delegates},
 		behaviour{name: "urgent data in the stream", run: urgentData, on: onlyTCP},
+		behaviour{name: "descriptors in the stream", run: passedDescriptors, on: []string{"unix"}},
 	)
 }
 
@@ -95,6 +95,26 @@ func madeBlocking(f *fixture) {
 // urgentData: a read ends at an urgent byte, and what is behind it is there
 // already. No event tells of it any more.
 func urgentData(f *fixture) {
+	stopShort(f, "beforebehind", func(far net.Conn) error {
+		raw, err := far.(*net.TCPConn).SyscallConn()
+		if err != nil {
+			return err
+		}
+		return errors.Join(raw.Control(func(fd uintptr) { err = syscall.Sendto(int(fd), []byte("!"), syscall.MSG_OOB, nil) }), err)
+	})
+}
+
+// passedDescriptors: a read ends behind bytes that descriptors have come with, also when these are not
+// asked for.
+func passedDescriptors(f *fixture) {
+	stopShort(f, "before!behind", func(far net.Conn) error {
+		_, _, err := far.(*net.UnixConn).WriteMsgUnix([]byte("!"), syscall.UnixRights(0), nil)
+		return err
+	})
+}
+
+// stopShort reads what has come in three parts, the middle one by mark, at which reads stop short.
+func stopShort(f *fixture, want string, mark func(far net.Conn) error) {
 	for i := range 4 {
 		near, far := f.pair()
 		var early *op
@@ -102,13 +122,8 @@ func urgentData(f *fixture) {
 			early = f.read(near, 100)
 			f.park()
 		}
-		want := []byte("before" + "behind")
 		f.sendAll(far, []byte("before"))
-		raw, err := far.(*net.TCPConn).SyscallConn()
-		if err != nil {
-			f.Fatal(err)
-		}
-		if err := errors.Join(raw.Control(func(fd uintptr) { err = syscall.Sendto(int(fd), []byte("!"), syscall.MSG_OOB, nil) }), err); err != nil {
+		if err := mark(far); err != nil {
 			f.Fatal(err)
 		}
 		f.sendAll(far, []byte("behind"))
@@ -121,11 +136,11 @@ func urgentData(f *fixture) {
 			o := f.readTimeout(near, 100*(i/2), time.Now().Add(eventTimeout/2))
 			f.wait(o)
 			if o.res.Error != nil {
-				f.Fatalf("%q was read before %v, %q was sent with an urgent byte within", got, o.res.Error, want)
+				f.Fatalf("%q was read before %v, of %q", got, o.res.Error, want)
 			}
 			got = append(got, o.bytes()...)
 		}
-		if !bytes.Equal(got, want) {
+		if string(got) != want {
 			f.Errorf("%q was read, want %q", got, want)
 		}
 	}

@@ -109,3 +109,39 @@ func TestControlUsesTheConnection(t *testing.T) {
 		}
 	})
 }
+
+// Clients of a Unix socket pass descriptors, which nothing asks for, and go on: what they say behind
+// those is read.
+func TestClientsThatPassDescriptors(t *testing.T) {
+	for _, d := range driversHere(t) {
+		goOn, got := make(chan struct{}), make(chan byte, 100)
+		s := serveConns(t, &aio.ConnHandler[int]{Data: func(c *aio.Conn[int], p []byte) error {
+			for _, b := range p {
+				got <- b
+			}
+			<-goOn
+			return nil
+		}}, aio.Server{Options: aio.Options{Driver: d}}, unixListener(t))
+		client := s.raw().(*net.UnixConn)
+		say := func(text string, rights []byte) {
+			if _, _, err := client.WriteMsgUnix([]byte(text), rights, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		say("1", nil)
+		heard := []byte{<-got}
+		say("2", syscall.UnixRights(0)) // both come while the server is busy
+		say("3", nil)
+		close(goOn)
+		for len(heard) < 3 {
+			select {
+			case b := <-got:
+				heard = append(heard, b)
+			case <-time.After(atMost):
+				t.Fatalf("%v: %q was read, and no more", d, heard)
+			}
+		}
+		client.Close()
+		s.end()
+	}
+}

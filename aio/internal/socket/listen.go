@@ -98,7 +98,7 @@ func (s *Socket) Accept() (Socket, netip.AddrPort, error) {
 	if !s.inherits {
 		s.inherit(fd)
 	}
-	return Socket{FD: int32(fd), IsSocket: true, Stream: true}, from, nil
+	return Socket{FD: int32(fd), IsSocket: true, Stream: true, passes: !from.IsValid()}, from, nil
 }
 
 // enoughMarked connections in a row have inherited the options when all that follow have:

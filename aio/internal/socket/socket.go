@@ -18,7 +18,8 @@ import (
 type Socket struct {
 	FD       int32
 	IsSocket bool  // and not a pipe, or a device
-	Stream   bool  // a short read has emptied it
+	Stream   bool  // of bytes without bounds
+	passes   bool  // descriptors may come with the bytes
 	Datagram bool  // reading nothing is not the end
 	Listens  bool  // it is for Accept
 	inherits bool  // all that it will accept have their options from it
@@ -43,7 +44,11 @@ func Duplicate(conn net.Conn, fd int) (Socket, error) {
 		Datagram: err == nil && kind == unix.SOCK_DGRAM,
 	}
 	if _, ok := conn.(*net.UnixConn); ok {
+		s.passes = true
 		return s, nil
+	}
+	if a, err := unix.Getsockname(dup); err == nil {
+		_, s.passes = a.(*unix.SockaddrUnix)
 	}
 	if err := unix.SetNonblock(dup, true); err != nil {
 		_ = unix.Close(dup)
@@ -75,8 +80,8 @@ func (s *Socket) EndWrites() error { return unix.Shutdown(int(s.FD), unix.SHUT_W
 
 // Drained says whether a read of n bytes into so much room has emptied the socket.
 // One that does not fill its room has, on a stream, and need not be followed by
-// another that says so.
-func (s *Socket) Drained(n, room int) bool { return n < room && s.Stream }
+// another that says so; but over a Unix socket it ends behind bytes that descriptors have come with.
+func (s *Socket) Drained(n, room int) bool { return n < room && s.Stream && !s.passes }
 
 // ResetOnClose makes Close reset a TCP connection: what the peer has not received is
 // thrown away, and the peer's read fails.
