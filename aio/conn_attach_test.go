@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/sluice-go/sluice/aio"
 )
@@ -15,33 +16,43 @@ func TestAttachOfWhatIsRefused(t *testing.T) {
 		if d == aio.Std {
 			continue // which takes all
 		}
-		attached := make(chan error, 1)
-		var reason error
-		h := &aio.ConnHandler[string]{
-			Data: func(c *aio.Conn[string], p []byte) error {
-				near, far := net.Pipe()
-				n := c.Attach(near, "attached")
-				_, err := far.Read(p)
-				if _, late := n.Write(p); late == nil {
-					err = errors.New("it can be written to")
-				}
-				attached <- errors.Join(reason, err)
-				return nil
-			},
-			Closed: func(c *aio.Conn[string], err error) {
-				if c.State == "attached" {
-					reason = err
-				}
-			},
+		for _, complete := range []bool{false, true} {
+			attachRefused(t, aio.Options{Driver: d, ErrorsComplete: complete})
 		}
-		s := serveConns(t, h, aio.Server{Options: aio.Options{Driver: d}})
-		client := s.dial()
-		if _, err := client.Write([]byte("x")); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-attached; !errors.Is(err, aio.ErrUnsupported) || !errors.Is(err, io.EOF) {
-			t.Errorf("%v: after Attach of a pipe: %v", d, err)
-		}
-		s.end()
 	}
+}
+
+func attachRefused(t *testing.T, o aio.Options) {
+	attached := make(chan error, 1)
+	var reason error
+	h := &aio.ConnHandler[string]{
+		Data: func(c *aio.Conn[string], p []byte) error {
+			near, far := net.Pipe()
+			n := c.Attach(near, "attached")
+			attached <- reason
+			_ = far.SetReadDeadline(time.Now().Add(time.Second)) // if it is not closed
+			_, err := far.Read(p)
+			if _, late := n.Write(p); late == nil {
+				err = errors.New("it can be written to")
+			}
+			attached <- err
+			return nil
+		},
+		Closed: func(c *aio.Conn[string], err error) {
+			if c.State == "attached" {
+				reason = err
+			}
+		},
+	}
+	s := serveConns(t, h, aio.Server{Options: o})
+	client := s.dial()
+	if _, err := client.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []error{aio.ErrUnsupported, io.EOF} {
+		if err := <-attached; !errors.Is(err, want) {
+			t.Errorf("%+v: after Attach of a pipe: %v, want %v", o, err, want)
+		}
+	}
+	s.end()
 }

@@ -105,8 +105,10 @@ type ConnHandler[S any] struct {
 // resumes returns an error when crypto/tls does not work as this package needs it.
 var resumes = tlsfed.Resumes
 
-// prepare checks the fields, and selects Std when resumes fails: that is the error.
+// prepare checks the fields, has submissions return what is wrong, and selects Std when resumes
+// fails: that is the error.
 func (h *ConnHandler[S]) prepare(o *Options) error {
+	o.ErrorsComplete = false // the methods of Conn return errors
 	h.made.Do(func() {
 		if (h.Data == nil) == (h.Buf == nil) {
 			panic("aio: a ConnHandler has one of Data and Buf")

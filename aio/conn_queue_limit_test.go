@@ -43,3 +43,39 @@ func TestEmptyQueueTakesAWriteOfAnySize(t *testing.T) {
 		}
 	})
 }
+
+// A write that does not fit is an error of Write, and the connection goes on, also with options that
+// complete such errors.
+func TestWritesThatDoNotFitAreRefused(t *testing.T) {
+	for _, d := range driversHere(t) {
+		for _, complete := range []bool{false, true} {
+			const size = 64 << 10
+			conns, closed := make(chan *aio.Conn[int], 1), make(closings, 1)
+			s := serveConns(t, &aio.ConnHandler[int]{
+				Open:   func(c *aio.Conn[int]) error { conns <- c; return nil },
+				Data:   func(*aio.Conn[int], []byte) error { return nil },
+				Closed: func(_ *aio.Conn[int], reason error) { closed <- reason },
+			}, aio.Server{Options: aio.Options{Driver: d, QueueLimit: 1 << 20, ErrorsComplete: complete}})
+			client := s.dial()
+			conn := <-conns
+			wrote := 0
+			var err error
+			for ; err == nil && wrote < 1000*size; wrote += size {
+				_, err = conn.Write(make([]byte, size))
+			}
+			if wrote -= size; !errors.Is(err, aio.ErrQueueFull) {
+				t.Errorf("%v, completing %v: after %d bytes: %v", d, complete, wrote, err)
+			}
+			if err := conn.Close(); err != nil { // when the rest is out
+				t.Error(err)
+			}
+			if n, err := io.Copy(io.Discard, client); n != int64(wrote) || err != nil {
+				t.Errorf("%v, completing %v: %d bytes came of %d, %v", d, complete, n, wrote, err)
+			}
+			if err := closed.wait(t); !errors.Is(err, net.ErrClosed) {
+				t.Errorf("%v, completing %v: closed because of %v", d, complete, err)
+			}
+			s.end()
+		}
+	}
+}
