@@ -254,3 +254,108 @@ func TestServeWaitsForHandshakes(t *testing.T) {
 	}
 	clients.Wait()
 }
+
+// A handshake that waits for memory, since it has no place yet, goes on without when it is given one,
+// also when the program keeps all of the memory: others wait for the place.
+func TestAHandshakeThatStarvedGoesOnWithItsPlace(t *testing.T) {
+	const budget = 64 << 10
+	memory := mem.New(mem.Options{Name: "starved", Budget: budget, Leak: mem.LeakTrace})
+	sluicetest.NoLeaks(t, memory)
+	config, shaking, goOn := testcert.Server(t), make(chan struct{}), make(chan struct{})
+	var first sync.Once
+	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		first.Do(func() { // it keeps the place
+			close(shaking)
+			<-goOn
+		})
+		return nil, nil
+	}
+	h := &ConnHandler[int]{
+		TLS: config, Handshakes: 1, HandshakeTimeout: 10 * time.Second,
+		Data: func(*Conn[int], []byte) error { return nil },
+	}
+	var w *Watcher
+	s := &Server{Options: Options{Allocator: memory}, Handler: h, Started: func(started *Watcher, _ net.Listener) error {
+		w = started
+		return nil
+	}}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, []net.Listener{l}) }()
+	dial := func() net.Conn {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	shaken := make(chan error, 2)
+	shake := func(c net.Conn) { shaken <- tls.Client(c, testcert.Client(t)).Handshake() }
+	go shake(dial())
+	<-shaking
+	all := memory.Get(2 * budget)
+	raw, starves := dial(), make(chan struct{})
+	go shake(&inTwoRecords{Conn: raw, goOn: starves})
+	waitStarving(t, w, h)
+	close(starves) // what follows now is not read before there is memory, or a place
+	close(goOn)
+	for range 2 {
+		if err := <-shaken; err != nil {
+			t.Error(err)
+		}
+	}
+	all.Release()
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// waitStarving waits until a connection of h waits for memory.
+func waitStarving(t *testing.T, w *Watcher, h *ConnHandler[int]) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for starving := false; !starving; <-tick.C {
+		looked := make(chan bool)
+		if err := w.driver.Post(func() {
+			s := &h.loopOf(w).starved
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			looked <- s.feeding
+		}, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		starving = <-looked
+	}
+}
+
+// inTwoRecords sends its first record, a client's hello, as two, the second after goOn.
+type inTwoRecords struct {
+	net.Conn
+	goOn  <-chan struct{}
+	begun bool
+}
+
+func (c *inTwoRecords) Write(p []byte) (int, error) {
+	const head, part = 5, 64
+	if c.begun {
+		return c.Conn.Write(p)
+	}
+	c.begun = true
+	for i, content := range [][]byte{p[head : head+part], p[head+part:]} {
+		if i == 1 {
+			<-c.goOn
+		}
+		record := append([]byte{p[0], p[1], p[2], byte(len(content) >> 8), byte(len(content))}, content...)
+		if _, err := c.Conn.Write(record); err != nil {
+			return 0, err
+		}
+	}
+	return len(p), nil
+}

@@ -14,7 +14,7 @@ import (
 const DefaultSilence = time.Second
 
 // Handshakes runs handshakes, each in a goroutine, and a limited number at once. The
-// others wait for one to end, first come, first served. While some wait, a handshake
+// others wait for one to end, see waiting. While some wait, a handshake
 // that has waited for its peer longer than Silence gives way: it fails, and its place is
 // free. Without handshakes there is no goroutine and no timer. Its methods may be called
 // from any goroutine.
@@ -27,8 +27,7 @@ type Handshakes struct {
 
 	mu      sync.Mutex // taken with a session's mu held, never the other way round
 	running map[*Session]*progress
-	waiting []*Session // from next on
-	next    int
+	waiting waiting
 	timer   *time.Timer // of relieve; nil while none waits
 }
 
@@ -50,10 +49,11 @@ func (p *progress) silence(now time.Time) time.Duration {
 
 // start runs the handshake of s, now or later.
 func (h *Handshakes) start(s *Session) {
+	host := hostOf(s.out.RemoteAddr())
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.running) >= h.Limit {
-		h.waiting = append(h.waiting, s)
+		h.waiting.add(s, host)
 		h.arm(time.Now())
 		return
 	}
@@ -87,32 +87,30 @@ func (h *Handshakes) waits(s *Session, begins bool) {
 	}
 }
 
-// following gives the place of ended to the session that has waited longest, and returns
-// that, or nil when the goroutine should end.
+// following gives the place of ended to a session that waits, and returns that, or nil when
+// the goroutine should end.
 func (h *Handshakes) following(ended *Session) *Session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.running, ended)
-	if h.next == len(h.waiting) {
-		h.waiting, h.next = h.waiting[:0], 0
-		return nil
+	s := h.waiting.next()
+	if s != nil {
+		h.running[s] = new(progress)
 	}
-	s := h.waiting[h.next]
-	h.waiting[h.next] = nil
-	h.next++
-	if h.next > len(h.waiting)/2 {
-		n := copy(h.waiting, h.waiting[h.next:])
-		clear(h.waiting[n:])
-		h.waiting, h.next = h.waiting[:n], 0
-	}
-	h.running[s] = new(progress)
 	return s
+}
+
+// leave says that s needs no place any more, if it waits for one.
+func (h *Handshakes) leave(s *Session) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.waiting.remove(s)
 }
 
 // arm starts the timer for the handshake that has waited longest for its peer, if other
 // handshakes need its place. Called with mu.
 func (h *Handshakes) arm(now time.Time) {
-	if h.timer != nil || h.next == len(h.waiting) {
+	if h.timer != nil || len(h.waiting.sessions) == 0 {
 		return
 	}
 	var longest time.Duration
@@ -145,7 +143,7 @@ func (h *Handshakes) silent() []*Session {
 	defer h.mu.Unlock()
 	now := time.Now()
 	var silent []*Session
-	needed := len(h.waiting) - h.next
+	needed := len(h.waiting.sessions)
 	for s, p := range h.running {
 		switch {
 		case p.leaves:

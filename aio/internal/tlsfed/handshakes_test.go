@@ -209,3 +209,51 @@ func TestOneHandshakeGivesWayToOne(t *testing.T) {
 	}
 	waitRunning(t, 0)
 }
+
+// Hundreds whose peers have begun and say no more wait for few places: who comes behind them has one
+// of the next two that are free.
+func TestAHandshakeBehindManySilentOnesIsSoonUnderWay(t *testing.T) {
+	const places, many = 4, 300
+	config, clientConfig := configs(t, tls.VersionTLS13)
+	memory := mem.New(mem.Options{Name: t.Name()})
+	sluicetest.NoLeaks(t, memory)
+	handshakes := &tlsfed.Handshakes{Limit: places, Silence: time.Hour}
+	out := sink{make(chan struct{}, 2*many)}
+	sessions := make([]*tlsfed.Session, many)
+	for i := range sessions {
+		sessions[i] = tlsfed.New(config, out, memory, handshakes, new(sync.WaitGroup))
+		if _, err := sessions[i].Record([]byte{22, 3, 1, 0, 4, 1, 0, 0x10, 0}); err != nil { // the beginning of a hello
+			t.Fatal(err)
+		}
+	}
+	near, far := net.Pipe()
+	go tls.Client(far, clientConfig).Handshake()
+	hello := make([]byte, 16<<10)
+	n, err := near.Read(hello)
+	near.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := make(chan struct{})
+	config = config.Clone()
+	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		close(begun)
+		return nil, io.EOF
+	}
+	late := tlsfed.New(config, out, memory, handshakes, new(sync.WaitGroup))
+	if _, err := late.Record(hello[:n]); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range sessions[:2] { // they have places
+		s.End(io.ErrUnexpectedEOF)
+	}
+	select {
+	case <-begun:
+	case <-time.After(atMost / 6):
+		t.Error("two places are free, and it has none of them")
+	}
+	for _, s := range append(sessions, late) {
+		s.Close()
+	}
+	waitRunning(t, 0)
+}

@@ -331,6 +331,7 @@ func (s *Session) Close() {
 		}
 		if o.started && !o.running && !o.left {
 			o.left = true
+			s.handshakes.leave(s)
 			s.running.Done()
 		}
 	}

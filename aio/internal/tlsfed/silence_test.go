@@ -1,6 +1,7 @@
 package tlsfed
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 )
@@ -9,7 +10,8 @@ import (
 // longer: also where an int has 32 bits.
 func TestLongestSilenceGivesWay(t *testing.T) {
 	for _, more := range []time.Duration{time.Nanosecond, time.Second, 2500 * time.Millisecond, 5 * time.Second, time.Hour} {
-		h := &Handshakes{Limit: 3, Silence: time.Second, waiting: []*Session{new(Session)}}
+		h := &Handshakes{Limit: 3, Silence: time.Second}
+		h.waiting.add(new(Session), netip.Prefix{})
 		now := time.Now()
 		longest := new(Session)
 		h.running = map[*Session]*progress{
