@@ -246,6 +246,9 @@ func (c *Conn[S]) read(r *OpResult) {
 	}
 	switch {
 	case err == nil:
+		if c.pending { // no read goes on, whose deadline would be the handshake's
+			c.limitHandshake()
+		}
 		c.proceed()
 	case err == ErrDeadline && r.Error == err:
 		c.stop(c.silent())

@@ -79,7 +79,7 @@ type ConnHandler[S any] struct {
 	// ends then. Addresses have a place in turn, and by turns who came last, so that many silent
 	// peers do not keep out who comes behind them. Each takes about 40 KiB, and
 	// twice that before the collector runs: a small container has fewer of them, or GOMEMLIMIT.
-	// What waits keeps what has come of a record, in up to 32 KiB. One that runs goes on beyond
+	// What waits keeps what has come, in up to 256 KiB. One that runs goes on beyond
 	// the budget, which those that wait may have all of.
 	Handshakes int
 	// Refused is called when a handshake has failed: Open and Closed are not. Several

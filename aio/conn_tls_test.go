@@ -1,12 +1,15 @@
 package aio_test
 
 import (
+	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -124,6 +127,46 @@ func TestHandshakeTimeout(t *testing.T) {
 		_, _ = io.Copy(io.Discard, c)
 	}
 	s.end()
+}
+
+// A peer that ends its side behind its hello, or says more than is kept, has no more time: while the
+// program's callback waits, and while it waits for a place.
+func TestHandshakeTimeoutOfPeersThatAreNotRead(t *testing.T) {
+	for _, driver := range driversHere(t) {
+		config := testcert.Server(t)
+		config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			<-hello.Context().Done()
+			return nil, context.Cause(hello.Context())
+		}
+		const peers = 4
+		refused := make(closings, peers)
+		s := serveConns(t, &aio.ConnHandler[int]{
+			TLS: config, Handshakes: 1, HandshakeTimeout: 100 * time.Millisecond,
+			Data:    func(*aio.Conn[int], []byte) error { return nil },
+			Refused: func(_ net.Addr, err error) { refused <- err },
+		}, aio.Server{Options: aio.Options{Driver: driver}})
+		hello := clientHello(t, s.tls)
+		long := slices.Concat(hello, bytes.Repeat(append([]byte{22, 3, 3, 16 << 10 >> 8, 0}, make([]byte, 16<<10)...), 10))
+		for i := range peers {
+			c := s.raw()
+			if i%2 == 0 {
+				go c.Write(long) // not all of it is read
+				continue
+			}
+			if _, err := c.Write(hello); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range peers {
+			if err := refused.wait(t); !timedOut(err, "the TLS handshake has been under way for 100ms") {
+				t.Errorf("%v: refused because of %v", driver, err)
+			}
+		}
+		s.end()
+	}
 }
 
 // The shorter of two limits holds for a peer that does not begin its handshake.

@@ -39,3 +39,19 @@ func (c *Conn[S]) unsent(err error) error {
 	}
 	return late(fmt.Sprintf("writes of %d bytes of memory have waited for the peer", c.held()), c.loop.calls.write)
 }
+
+// limitHandshake ends c when its handshake takes too long, which no read does: the peer has ended its
+// side, or has said as much as is kept, and that is still looked at, or waits for it.
+func (c *Conn[S]) limitHandshake() {
+	if c.secure.limited {
+		return
+	}
+	c.secure.limited = true
+	time.AfterFunc(time.Until(c.secure.until), func() {
+		_ = c.Do(func() {
+			if !c.opened {
+				c.finish(c.shaking())
+			}
+		})
+	})
+}

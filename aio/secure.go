@@ -38,6 +38,7 @@ type secure struct {
 	until   time.Time // of the handshake
 	full    bool      // the handshake has to use up what has come, first
 	early   bool      // the read that is under way has the handshake's deadline
+	limited bool      // limitHandshake has been called
 	starves bool      // it waits for memory
 	hurry   func()    // ends that wait
 	idle    int       // what noteIdle knows of the part of a record, in bytes

@@ -96,15 +96,19 @@ func TestEndOfAHandshakeInACallback(t *testing.T) {
 		return nil, context.Cause(hello.Context())
 	}}
 	_, clientConfig := configs(t, tls.VersionTLS13)
-	raw, ended, s := serve(t, config, 64<<10)
-	go tls.Client(raw, clientConfig).Handshake()
-	waitRunning(t, 1)
 	reason := errors.New("the reason")
-	s.session.End(reason)
-	if err := result(t, ended); err != reason {
-		t.Errorf("the server ends with %v", err)
+	for _, reasons := range [][]error{{reason}, {io.EOF, reason}} { // the peer may have ended before
+		raw, ended, s := serve(t, config, 64<<10)
+		go tls.Client(raw, clientConfig).Handshake()
+		waitRunning(t, 1)
+		for _, err := range reasons {
+			s.session.End(err)
+		}
+		if err := result(t, ended); err != reason {
+			t.Errorf("the server ends with %v", err)
+		}
+		waitRunning(t, 0)
 	}
-	waitRunning(t, 0)
 }
 
 // When another one needs its place, a handshake whose peer sends next to nothing ends;

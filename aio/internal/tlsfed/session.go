@@ -237,8 +237,8 @@ func (s *Session) End(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.opening
-	if o.ended != nil {
-		return
+	if o.ended != nil && (o.ended != io.EOF || err == io.EOF) {
+		return // the first reason counts; the end of the stream is none to give up
 	}
 	o.ended = err
 	o.arrived.Signal()
