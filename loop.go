@@ -49,10 +49,7 @@ func (b *BufReader) fill(n int) bool {
 	if b.size.Stops(length) {
 		limit = b.size.Limit(length, end, n)
 	}
-	from, epoch, src := at, b.epoch, b.src
-	if b.guard != open {
-		src = b.guarded()
-	}
+	from, epoch, src := at, b.epoch, b.enter()
 	buf := w.Buf[:limit:limit]
 	for {
 		got, err := src.Read(buf[at:])
@@ -72,6 +69,7 @@ func (b *BufReader) fill(n int) bool {
 			break
 		}
 	}
+	b.leave()
 	b.size.More(n, at-from, limit-from, length)
 	return at >= end
 }
@@ -194,10 +192,7 @@ func (b *BufReader) readPlain(n int, scattered bool) error {
 	if b.unwatched() {
 		enough = min(n-b.win.Len(), len(room))
 	}
-	epoch, length, src := b.epoch, b.blockLength(), b.src
-	if b.guard != open {
-		src = b.guarded()
-	}
+	epoch, length, src := b.epoch, b.blockLength(), b.enter()
 	got := 0
 	for empty := 0; got < enough && err == nil; {
 		var k int
@@ -215,6 +210,7 @@ func (b *BufReader) readPlain(n int, scattered bool) error {
 			err = io.ErrNoProgress
 		}
 	}
+	b.leave()
 	if got == 0 {
 		b.idle()
 		return err

@@ -48,7 +48,8 @@ func (b *BufReader) readDirect(p []byte) (int, error) {
 	b.win.Park(b.size.WorthParking())
 	b.beginIdle()
 	defer b.endIdle()
-	r, epoch := b.src, b.epoch
+	r, epoch := b.enter(), b.epoch
+	defer b.leave()
 	for range noProgress {
 		n, err := r.Read(p)
 		if uint(n) > uint(len(p)) {
