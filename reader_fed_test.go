@@ -491,3 +491,20 @@ func TestFramesKeptFromAFedReaderShareBlocks(t *testing.T) {
 		kept[i].Release()
 	}
 }
+
+func TestPeekOfWhatIsBufferedSucceeds(t *testing.T) {
+	r := sluice.NewBufReaderFed(sluice.Options{Allocator: paranoid(t), Frame: 1000})
+	defer r.Recycle()
+	for _, c := range []byte("ab") {
+		if err := r.Feed(allOf(c, 900)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := string(allOf('a', 900)) + string(allOf('b', 900))
+	if p, err := r.Peek(r.Buffered()); string(p) != want || err != nil {
+		t.Errorf("%d bytes of %d, %v", len(p), len(want), err)
+	}
+	if _, err := r.Peek(r.Buffered() + 1); !errors.Is(err, sluice.ErrTooLong) {
+		t.Errorf("a byte more: %v", err)
+	}
+}

@@ -71,7 +71,7 @@ func (b *BufReader) Peek(n int) ([]byte, error) {
 	}
 	b.win.Fix()
 	if n > b.win.W-b.win.R {
-		if limit := b.limits().frame; n > limit {
+		if limit := b.limits().frame; n > limit && n > b.win.Len() {
 			return b.View(), &Error{op: "Peek", limit: int64(limit), got: int64(n), Err: ErrTooLong}
 		}
 		if err := b.want(n); err != nil {
@@ -86,10 +86,10 @@ func (b *BufReader) Peek(n int) ([]byte, error) {
 	return b.win.Buf[b.win.R : b.win.R+n : b.win.R+n], nil
 }
 
-// View returns all bytes that can be had without reading, borrowed until the
-// next call on the reader. It may be empty. It is for parsers that work
-// in batches: ask with Peek(1) for more, take what is there with View, and
-// consume what was understood with Skip.
+// View returns the bytes that can be had without reading or copying, borrowed until
+// the next call on the reader. It may be empty, also when some are Buffered: in other
+// pieces of memory. It is for parsers that work in batches: ask with Peek(1) for more,
+// take what is there with View, and consume what was understood with Skip.
 func (b *BufReader) View() []byte { return b.win.View() }
 
 // UnreadByte takes back the last byte that was read. As with bufio it can be
