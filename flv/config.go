@@ -67,14 +67,16 @@ func errConfig(what string, b *bits) error {
 // aacRates are the sampling rates by index (ISO/IEC 14496-3, table 1.18).
 var aacRates = [16]int{96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350}
 
-// aacChannels are the channels by configuration (table 1.19); 0 is one that is spelled
-// out.
-var aacChannels = [16]int{0, 1, 2, 3, 4, 5, 6, 8, 0, 0, 0, 7, 8, 0, 8}
+// aacChannels are the channels by configuration (table 1.19); 0 is spelled out, and 0
+// stands for those that there are not.
+var aacChannels = [16]int{0, 1, 2, 3, 4, 5, 6, 8, 0, 0, 0, 7, 8, 24, 8}
 
-// Kinds of AAC that double the rate of what they are built on.
+// Kinds of AAC: the highest of the plain ones, and those that double the rate of what they
+// are built on.
 const (
-	aacSBR = 5
-	aacPS  = 29
+	aacPlain = 4
+	aacSBR   = 5
+	aacPS    = 29
 )
 
 // ParseAudioSpecificConfig reads an AudioSpecificConfig (ISO/IEC 14496-3,
@@ -83,7 +85,8 @@ func ParseAudioSpecificConfig(p []byte) (AudioConfig, error) {
 	b := bits{p: p}
 	kind := b.aacKind()
 	rate := b.aacRate()
-	channels := aacChannels[b.read(4)]
+	layout := b.read(4)
+	channels := aacChannels[layout]
 	c := AudioConfig{Codec: CodecAAC, ObjectType: kind, Rate: rate, Channels: channels}
 	if kind == aacSBR || kind == aacPS {
 		c.Rate = b.aacRate()
@@ -95,10 +98,34 @@ func ParseAudioSpecificConfig(p []byte) (AudioConfig, error) {
 	if b.short || c.Rate == 0 {
 		return AudioConfig{}, errConfig("AAC configuration", &b)
 	}
-	if c.Channels == 0 {
+	switch {
+	case layout == 0:
 		c.Channels = b.aacProgram()
+	case kind <= aacPlain:
+		b.aacExtension(&c)
 	}
 	return c, nil
+}
+
+// aacExtension reads what encoders put behind a configuration that decoders without SBR know, and
+// those with it look at (section 1.6.5, signalling that is backward compatible).
+func (b *bits) aacExtension(c *AudioConfig) {
+	b.skip(1)
+	if b.flag() {
+		b.skip(14)
+	}
+	b.skip(1)
+	if b.read(11) != 0x2b7 || b.aacKind() != aacSBR || !b.flag() {
+		return
+	}
+	rate := b.aacRate()
+	if b.short || rate == 0 {
+		return
+	}
+	c.Rate = rate
+	if b.read(11) == 0x548 && b.flag() && c.Channels == 1 {
+		c.Channels = 2
+	}
 }
 
 // aacProgram reads the channels that are spelled out (tables 4.1 and 4.2) behind their configuration, and

@@ -119,6 +119,26 @@ func TestAudioConfigs(t *testing.T) {
 	}
 }
 
+// Encoders of HE-AAC say so behind a configuration that a decoder of plain AAC takes as its own.
+func TestAACRateThatStandsBehind(t *testing.T) {
+	for wire, want := range map[string]flv.AudioConfig{
+		"\x13\x10\x56\xe5\x98":         {ObjectType: 2, Rate: 48000, Channels: 2}, // SBR on 24 kHz
+		"\x13\x90\x56\xe5\xa0":         {ObjectType: 2, Rate: 44100, Channels: 2},
+		"\x13\x88\x56\xe5\xa5\x48\x80": {ObjectType: 2, Rate: 44100, Channels: 2}, // PS on mono
+		"\x13\x10\x56\xe5\x00":         {ObjectType: 2, Rate: 24000, Channels: 2}, // without SBR
+		"\x13\x10\x56\xe5":             {ObjectType: 2, Rate: 24000, Channels: 2}, // cut off
+		"\x13\x10\x56\xe5\xe8":         {ObjectType: 2, Rate: 24000, Channels: 2}, // a rate that there is not
+		"\x13\x10":                     {ObjectType: 2, Rate: 24000, Channels: 2},
+		"\x11\xe8":                     {ObjectType: 2, Rate: 48000, Channels: 24},
+		"\x11\xc0\x04\xc4\x04\x00\x21": {ObjectType: 2, Rate: 48000},
+	} {
+		want.Codec = flv.CodecAAC
+		if got, err := flv.ParseAudioSpecificConfig([]byte(wire)); err != nil || got != want {
+			t.Errorf("% x: %+v, %v, want %+v", wire, got, err, want)
+		}
+	}
+}
+
 // Channels without a number are counted where they are spelled out, which is behind what a decoder cannot do without.
 func TestAACChannelsThatAreSpelledOut(t *testing.T) {
 	for wire, want := range map[string]int{
