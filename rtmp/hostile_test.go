@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -310,4 +311,23 @@ func hostileMessage(typ MessageType, p []byte) []byte {
 		out = append(out, p[i:min(i+InitialChunkSize, len(p))]...)
 	}
 	return out
+}
+
+// Each parameter of a query is a place in a map, for as few as two bytes.
+func TestManyParametersOfAQuery(t *testing.T) {
+	var query strings.Builder
+	query.WriteString("token=x")
+	for i := range 10_000 {
+		fmt.Fprintf(&query, "&%x", i)
+	}
+	c := requestNew(t)
+	c.command("connect", chunkObject("app", "live?"+"key=y", "tcUrl", "rtmp://h/live?"+query.String()))
+	c.command("publish", nil, "s?one=1", "live")
+	req, _, err := c.served(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(req.Query); n > 300 || req.Query.Get("token") != "x" || req.Query.Get("key") != "y" || req.Query.Get("one") != "1" || !req.Query.Has("fe") || req.Query.Has("ff") {
+		t.Errorf("%d parameters, token %q, key %q, one %q", n, req.Query.Get("token"), req.Query.Get("key"), req.Query.Get("one"))
+	}
 }

@@ -34,7 +34,7 @@ type Request struct {
 	Kind        Kind
 	App         string     // the application, without slashes at its ends and without query
 	Stream      string     // the stream's name, without query
-	Query       url.Values // of the stream's name, then of the application, then of TCURL
+	Query       url.Values // of the stream's name, then of the application, then of TCURL; the first 256 of each
 	TCURL       string     // the address that was connected to
 	PageURL     string
 	FlashVer    string

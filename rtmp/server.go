@@ -181,10 +181,26 @@ func (s *serverSession) request(kind Kind, cmd Command) *Request {
 	}
 	for _, q := range append([]string{query}, s.queries...) {
 		// What cannot be parsed of a query is left out.
-		values, _ := url.ParseQuery(q)
+		values, _ := url.ParseQuery(firstParameters(q))
 		for k, v := range values {
 			req.Query[k] = append(req.Query[k], v...)
 		}
 	}
 	return req
+}
+
+// mostParameters is how many parameters of one query are looked at: one of two bytes is a list and a
+// place in a map, which the holder of a Request keeps.
+const mostParameters = 256
+
+func firstParameters(query string) string {
+	at := 0
+	for range mostParameters {
+		i := strings.IndexByte(query[at:], '&')
+		if i < 0 {
+			return query
+		}
+		at += i + 1
+	}
+	return query[:at-1]
 }
