@@ -4,7 +4,7 @@
 // A value is a plain Go value: float64, bool, string, nil for null, and the
 // types of this package for what Go has no word for. Parse reads one from the
 // front of a slice, ParseAll all of them, Each finds properties, Append writes one; everything that
-// Parse returns can be appended again and means the same.
+// Parse returns within the default depth can be appended again and means the same.
 //
 // Bytes given to Parse are borrowed until it returns: strings are copied, and
 // what is returned belongs to the caller alone. What a peer sends is bounded
