@@ -54,8 +54,14 @@ func (a *Analysis) Effects(c *ssa.CallCommon) (list []effect.Effect, known bool)
 		return nil, false
 	}
 	if origin := callee.Origin(); origin != nil {
-		callee = origin
+		list, known = a.effectsOf(origin)
+		return a.instantiated(c, origin, list, known)
 	}
+	return a.effectsOf(callee)
+}
+
+// effectsOf is Effects of a function.
+func (a *Analysis) effectsOf(callee *ssa.Function) (list []effect.Effect, known bool) {
 	if f, ok := callee.Object().(*types.Func); ok {
 		if list, ok := a.Models.Func(f); ok {
 			return list, true

@@ -53,7 +53,7 @@ func (x *explorer) resultsOf(in *ssa.Call, s *state) map[holder]rel {
 			continue
 		}
 		r, ok := x.related(v, s)
-		if !ok {
+		if !ok || wraps(effects, e.Operand) && !x.lent() {
 			continue
 		}
 		if e.Kind == effect.Asked {
@@ -71,6 +71,9 @@ func (x *explorer) resultsOf(in *ssa.Call, s *state) map[holder]rel {
 			path = tuplePath(e.Result)
 		}
 		put(path, r)
+	}
+	if last := results.Len() - 1; last > 0 && len(found) > 0 && isError(results.At(last).Type()) && x.takesError(&in.Call, s) {
+		put(tuplePath(last), errOf) // the reference and its error, passed on
 	}
 	if last := results.Len() - 1; x.isErrorTest(&in.Call, s) {
 		path := ""
@@ -90,6 +93,11 @@ func (x *explorer) isErrorTest(c *ssa.CallCommon, s *state) bool {
 	if results.Len() == 0 || !isBool(results.At(results.Len()-1).Type()) {
 		return false
 	}
+	return x.takesError(c, s)
+}
+
+// takesError reports whether an argument is the error that came with the resource.
+func (x *explorer) takesError(c *ssa.CallCommon, s *state) bool {
 	return slices.ContainsFunc(c.Args, func(v ssa.Value) bool {
 		r, ok := s.holders[holder{Place{v, ""}, false}]
 		return ok && r == errOf
@@ -128,6 +136,8 @@ func (x *explorer) apply(in ssa.CallInstruction, c *ssa.CallCommon, s *state) bo
 		vague = vague || r == isIt && !x.owned(v.Type()) && !x.tabled(c)
 		switch {
 		case asks:
+		case ends && !keeps && x.lent() && wraps(effects, operandOf(c, v)):
+			x.touch(in, v, s)
 		case ends && r == isIt && s.status == Released && x.pooled() && x.around(v, s):
 			// It is in its pool, and what has led to it goes into another.
 		case ends && r == isIt && !vague:
@@ -174,6 +184,15 @@ func (x *explorer) apply(in ssa.CallInstruction, c *ssa.CallCommon, s *state) bo
 	x.dropAssigned(c, parts, s)
 	return true
 }
+
+// wraps reports whether a call makes a reference of the bytes that the operand is, as mem.Wrap does. One of
+// bytes that are lent is lent, too.
+func wraps(effects []effect.Effect, operand int) bool {
+	return has(effects, operand, effect.Transferred) && has(effects, operand, effect.Views)
+}
+
+// lent reports whether the resource is not the function's to give away.
+func (x *explorer) lent() bool { return x.src.Kind == Borrow || x.src.Kind == Lent }
 
 // tabled reports whether the table says what the call does: then it is meant for
 // whatever the operand is.

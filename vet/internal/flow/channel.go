@@ -30,6 +30,10 @@ func (x *explorer) sends(in ssa.Instruction, ch, v ssa.Value, s *state) bool {
 			x.copied(in, s)
 			return false
 		}
+		if x.src.inMap {
+			x.handedOn(in)
+			return false
+		}
 		s.status, s.at = Given, in
 	case r == viewOf || r == isIt && x.src.Kind == Pool:
 		x.touch(in, v, s)

@@ -18,6 +18,12 @@ func (x *explorer) consume(in ssa.CallInstruction, v ssa.Value, k effect.Kind, s
 		}
 		x.report(f)
 		return false
+	case Ended:
+		if k == effect.Transferred {
+			f.Category = UseAfterEnd
+			x.report(f)
+			return false
+		}
 	case Given:
 		f.Category = UseAfterTransfer
 		x.report(f)
@@ -29,6 +35,10 @@ func (x *explorer) consume(in ssa.CallInstruction, v ssa.Value, k effect.Kind, s
 		}
 	}
 	if x.src.Kind == Lent {
+		return false
+	}
+	if k == effect.Transferred && x.src.inMap {
+		x.handedOn(in)
 		return false
 	}
 	if k == effect.Transferred {

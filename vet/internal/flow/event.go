@@ -127,6 +127,9 @@ func (x *explorer) returns(in *ssa.Return, s *state) {
 func (x *explorer) storedAtExit(h holder, store ssa.Instruction, s *state) {
 	switch x.src.Kind {
 	case Borrow, Lent:
+		if s.status == Released {
+			return // in a reference that mem.Wrap made of it
+		}
 		if s.status != Live || !x.lenderEndsHere() {
 			x.outlives(store)
 		}

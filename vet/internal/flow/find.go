@@ -27,6 +27,8 @@ func (a *Analysis) sources(fn *ssa.Function) []*Source {
 				}
 			case *ssa.Select:
 				f.selected(in)
+			case *ssa.Lookup:
+				f.looked(in)
 			}
 		}
 	}
@@ -55,6 +57,10 @@ func (f *finder) params() {
 		recv = 1
 	}
 	for i, p := range f.fn.Params {
+		if isTypeParam(p.Type()) && i >= recv {
+			f.generic(p, i-recv)
+			continue
+		}
 		src := Source{Value: p, Result: -1, Type: p.Type(), Text: p.Name(), Pos: p.Pos(), Operand: i - recv}
 		elem := p.Type()
 		ptr, isPtr := elem.Underlying().(*types.Pointer)
@@ -84,8 +90,12 @@ func (f *finder) params() {
 		if elem, ok := v.Type().Underlying().(*types.Pointer); ok {
 			src.Type, src.cell, src.place = elem.Elem(), true, Place{v, ""}
 		}
-		if f.owned(src.Type) {
+		switch {
+		case f.owned(src.Type):
 			f.add(src)
+		case isTypeParam(src.Type):
+			src.generic = true
+			f.list = append(f.list, &src)
 		}
 	}
 }

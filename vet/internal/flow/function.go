@@ -43,6 +43,9 @@ func (a *Analysis) function(fn *ssa.Function) *result {
 // verdict returns the faults, one for each kind and each end: only the first use is
 // reported.
 func (x *explorer) verdict() []Finding {
+	if x.src.generic {
+		return nil // whether there is a reference the caller knows
+	}
 	slices.SortStableFunc(x.found, func(f, g Finding) int { return cmp.Compare(f.Pos, g.Pos) })
 	type key struct {
 		c    Category

@@ -40,6 +40,16 @@ func operand(c *ssa.CallCommon, n int) ssa.Value {
 	return c.Args[n]
 }
 
+// operandOf is the number of the argument that v is.
+func operandOf(c *ssa.CallCommon, v ssa.Value) int {
+	for n := range c.Args {
+		if operand(c, n) == v {
+			return n
+		}
+	}
+	return effect.None
+}
+
 func isMethod(obj types.Object) bool {
 	fn, ok := obj.(*types.Func)
 	return ok && fn.Signature().Recv() != nil

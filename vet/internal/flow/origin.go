@@ -20,7 +20,7 @@ func (f *finder) consumed(in ssa.CallInstruction) {
 			continue
 		}
 		switch v := operand(c, e.Operand); {
-		case v == nil:
+		case v == nil || isTypeParam(v.Type()):
 		case e.Path == "":
 			f.origin(v, 8)
 		default:

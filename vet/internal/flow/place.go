@@ -47,11 +47,27 @@ func fieldName(t types.Type, i int) string {
 	return "?"
 }
 
-func weak(path string) bool {
-	for i := 0; i+1 < len(path); i++ {
-		if path[i] == '[' {
-			return true
+// weak reports whether path leads to an element that is not distinguished from others.
+func weak(path string) bool { return strings.Contains(path, "[]") }
+
+// element is the step to an element: by its number in an array of the function's own all of
+// whose elements are named by numbers, else the same for all.
+func element(v *ssa.IndexAddr) string {
+	k, ok := v.Index.(*ssa.Const)
+	array, own := v.X.(*ssa.Alloc)
+	if !ok || !own || array.Referrers() == nil {
+		return "[]"
+	}
+	for _, r := range *array.Referrers() {
+		switch r := r.(type) {
+		case *ssa.IndexAddr:
+			if _, ok := r.Index.(*ssa.Const); !ok {
+				return "[]"
+			}
+		case *ssa.DebugRef:
+		default:
+			return "[]"
 		}
 	}
-	return false
+	return "[" + k.Value.ExactString() + "]"
 }

@@ -33,7 +33,7 @@ func (a *Analysis) pointN(v ssa.Value, n int) Place {
 	case *ssa.Field:
 		return a.pointN(v.X, n-1).then("." + fieldName(v.X.Type(), v.Field))
 	case *ssa.IndexAddr:
-		return a.pointN(v.X, n-1).then("[]")
+		return a.pointN(v.X, n-1).then(element(v))
 	case *ssa.UnOp:
 		if v.Op == token.MUL {
 			if stored := a.onlyStore(v.X); stored != nil {

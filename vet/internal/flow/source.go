@@ -46,6 +46,11 @@ type Source struct {
 	place Place
 	// ended: Start is a call that has released what is at place.
 	ended bool
+	// generic: the parameter's type is one of the function's own, for which a caller may
+	// choose a reference.
+	generic bool
+	// inMap: a map still has the reference when the function returns.
+	inMap bool
 
 	selects bool // Value is a select, which receives in its case number state
 	state   int

@@ -169,6 +169,10 @@ func (x *explorer) storeAway(in ssa.Instruction, p Place, adds map[holder]rel, s
 		return true
 	case Pool, Found:
 		if strongest == isIt && x.src.Kind == Found {
+			// A pointer may be one more way to what the map owns.
+			if x.src.inMap && s.status == Live && !isPointer(x.src.Type) {
+				x.handedOn(in)
+			}
 			return false
 		}
 		for h, r := range adds {
@@ -300,6 +304,9 @@ func (x *explorer) mapUpdate(in *ssa.MapUpdate, s *state) bool {
 		}
 	case x.src.Kind == Own || x.src.Kind == Param:
 		return x.storeOwned(in, adds, s)
+	case x.src.inMap && s.status == Live && !isPointer(x.src.Type):
+		x.handedOn(in)
+		return false
 	}
 	return true
 }

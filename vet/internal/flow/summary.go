@@ -101,7 +101,7 @@ func (s *summary) param(x *explorer) {
 		e.Kind = effect.Unknown
 	case x.escaped || x.gaveUp || taken > 0 && kept > 0:
 		e.Kind = effect.Unknown
-		if taken > 0 && !s.owned(x.src.Type) && !x.gaveUp && !x.escaped && !hasBool(s.fn.Signature.Results()) && !hasError(s.fn) {
+		if taken > 0 && !x.src.generic && !s.owned(x.src.Type) && !x.gaveUp && !x.escaped && !hasBool(s.fn.Signature.Results()) && !hasError(s.fn) {
 			e.Kind = effect.Released // into a pool, or dropped: gone either way
 		}
 	case taken > 0:
