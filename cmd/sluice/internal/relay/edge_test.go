@@ -234,6 +234,48 @@ func TestEdgeLocalStreamGoesFirst(t *testing.T) {
 	}
 }
 
+// An encoder that goes over to the edge when the origin is lost is not refused for as long as viewers wait for that: it
+// takes the place of what is pulled when nothing comes any more, and of nothing else.
+func TestEdgePublisherTakesTheOriginsPlace(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		far := rtmpServe(t, nil)
+		near := rtmpServeWith(t, nil, func(s *Server) {
+			edgeFast(t, edgeAddress(far, "rtmp"))(s)
+			s.host.Times.Lost = time.Hour
+			if lost {
+				s.host.Times.Lost = time.Nanosecond
+			}
+		})
+		p := rtmpPush(t, far, "rtmp", "live", "s")
+		if err := p.send(rtmpClip()[:10]); err != nil {
+			t.Fatal(err)
+		}
+		x := rtmpDial(t, near, "rtmp", "live")
+		if err := x.c.Play("s?wait=10"); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := x.receive(10); err != nil {
+			t.Fatal(err)
+		}
+		second := rtmpDial(t, near, "rtmp", "live")
+		if err := second.c.Publish("s"); (err == nil) != lost {
+			t.Fatalf("the origin is lost: %v: %v", lost, err)
+		}
+		if !lost {
+			continue
+		}
+		if err := second.send(rtmpClip()[:40]); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := x.receive(30); err != nil { // headers say nothing new
+			t.Error(err)
+		}
+		if st, ok := near.host.Hub.Stream("live/s"); !ok || st.Publisher() == nil || st.Publisher().Name() == edgeAddress(far, "rtmp") {
+			t.Error("nothing is published here")
+		}
+	}
+}
+
 // A server that is its own origin, and two that are each other's, refuse a stream
 // without a publisher.
 func TestEdgeCirclesAreCutOff(t *testing.T) {

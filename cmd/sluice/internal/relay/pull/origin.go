@@ -262,6 +262,7 @@ func (p *pulled) Close() {
 	p.origin.mu.Unlock()
 	reason := p.publisher.Err()
 	p.publisher.Close()
+	p.origin.host.EndPull(p.client.Stream, p.publisher)
 	p.Through(nil)
 	p.client.End(reason)
 	p.release()

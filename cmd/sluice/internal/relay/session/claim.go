@@ -130,5 +130,5 @@ func (h *Host) replaces(info Info) bool {
 	id, known := h.identity(info)
 	h.owners.mu.Lock()
 	defer h.owners.mu.Unlock()
-	return known && h.owners.has(h.Hub, info.Stream, id)
+	return known && h.owners.has(h.Hub, info.Stream, id) || h.owners.lost(h.Hub, info.Stream, h.Times.Lost)
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"crypto/sha256"
 	"sync"
+	"time"
 
 	"github.com/sluice-go/sluice/live"
 )
@@ -14,8 +15,9 @@ type identity [sha256.Size]byte
 
 // owners are the admitted publishers, by stream.
 type owners struct {
-	mu   sync.Mutex
-	list map[string]owner
+	mu    sync.Mutex
+	list  map[string]owner
+	pulls map[string]*live.Publisher // of streams that are pulled from an origin
 }
 
 type owner struct {
@@ -42,6 +44,16 @@ func (o *owners) has(hub *live.Hub, stream string, id identity) bool {
 	}
 	now, ok := o.list[stream]
 	return ok && now.id == id && st.Publisher() == now.p
+}
+
+// lost reports whether a stream is pulled from an origin that has sent nothing for so long. The lock is held.
+func (o *owners) lost(hub *live.Hub, stream string, within time.Duration) bool {
+	p, ok := o.pulls[stream]
+	if !ok {
+		return false
+	}
+	st, ok := hub.Stream(stream)
+	return ok && st.Publisher() == p && st.Silent() >= within
 }
 
 // of returns the identity of a stream's publisher, nil when it is not known.

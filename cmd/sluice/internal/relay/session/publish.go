@@ -17,12 +17,31 @@ func (h *Host) Publish(stream, from string, takeOver bool) (*live.Publisher, err
 }
 
 // PublishPull makes a publisher of a stream that is pulled from another server. One that
-// is published here and stands by may take its place.
+// is published here and stands by may take its place, and without a cluster any one when nothing has come for
+// Times.Lost. The caller calls EndPull after closing it.
 func (h *Host) PublishPull(stream, from string) (*live.Publisher, error) {
 	if h.leaving.Load() >= NoSessions {
 		return nil, ErrClosing
 	}
-	return h.publishWith(stream, live.PublishOptions{Name: from, Yields: true})
+	p, err := h.publishWith(stream, live.PublishOptions{Name: from, Yields: true})
+	if err == nil && h.Cluster == nil {
+		h.owners.mu.Lock()
+		defer h.owners.mu.Unlock()
+		if h.owners.pulls == nil {
+			h.owners.pulls = map[string]*live.Publisher{}
+		}
+		h.owners.pulls[stream] = p
+	}
+	return p, err
+}
+
+// EndPull removes a publisher that PublishPull has made.
+func (h *Host) EndPull(stream string, p *live.Publisher) {
+	h.owners.mu.Lock()
+	defer h.owners.mu.Unlock()
+	if h.owners.pulls[stream] == p {
+		delete(h.owners.pulls, stream)
+	}
 }
 
 func (h *Host) publishWith(stream string, o live.PublishOptions) (*live.Publisher, error) {
@@ -73,6 +92,9 @@ func (h *Host) publish(info Info, takeOver bool) (*live.Publisher, error) {
 	p, err := h.Publish(info.Stream, info.Address, takeOver)
 	if errors.Is(err, ErrBusy) && known && h.owners.has(h.Hub, info.Stream, id) {
 		h.Log.Info("publisher comes back", "stream", info.Stream, "protocol", info.Protocol, "address", info.Address)
+		p, err = h.Publish(info.Stream, info.Address, true)
+	} else if errors.Is(err, ErrBusy) && h.owners.lost(h.Hub, info.Stream, h.Times.Lost) {
+		h.Log.Info("publisher takes the place of an origin that sends nothing", "stream", info.Stream, "protocol", info.Protocol, "address", info.Address)
 		p, err = h.Publish(info.Stream, info.Address, true)
 	}
 	if err == nil {

@@ -13,6 +13,7 @@ type Times struct {
 	Step    time.Duration // between checks of what a publisher has sent
 	Rate    time.Duration // over which a publisher's rate is measured
 	pull    time.Duration // for the edge to find out whether a stream exists
+	Lost    time.Duration // without a frame from an origin, until a publisher here takes its place
 	Sample  time.Duration // between samples of the history
 	Ask     time.Duration // for a node to answer another, with what it asks others for
 	Join    time.Duration // for a node that begins to know what others have
@@ -46,6 +47,7 @@ func (t Times) WithDefaults() Times {
 		{&t.Step, 1250 * time.Millisecond},
 		{&t.Rate, 10 * time.Second},
 		{&t.pull, 5 * time.Second},
+		{&t.Lost, 2 * time.Second},
 		{&t.Sample, 2 * time.Second},
 		{&t.Ask, 3 * time.Second},
 		{&t.Join, time.Second},
