@@ -261,14 +261,8 @@ func (l *loop) pump(number int, now int64) error {
 	}
 	for p.unsent > 0 {
 		n, err := l.transport.send(number, p.pending(l.out))
-		switch {
-		case err == errNotReady:
-			peer.blocked = true
-			return nil
-		case err != nil && p.reopens(now):
-			return errReopen
-		case err != nil:
-			return fmt.Errorf("%w: sending: %w", ErrHungUp, err)
+		if peer.blocked = err != nil; peer.blocked {
+			return nil // also where the target has ended the connection: a reply may stand before its end
 		}
 		p.gone(n)
 	}
@@ -329,7 +323,7 @@ func (l *loop) answered(p *pipeline, now int64) (last bool) {
 
 func (l *loop) unanswered(p *pipeline, now int64) {
 	for i := range p.count {
-		l.recorder.unanswered(now, &p.flights[(p.first+i)%p.depth])
+		l.recorder.unanswered(now, p.flight(i))
 	}
 }
 
@@ -390,7 +384,8 @@ type transport interface {
 	// open takes a connection, transferred also on error.
 	open(number int, conn net.Conn) error
 	close(number int, reset bool)
-	// send sends what there is room for; errNotReady when there is none.
+	// send sends what there is room for; errNotReady when there is none, another error when the stream has ended,
+	// or is about to, in both directions.
 	send(number int, p []byte) (n int, err error)
 	// receive returns what has come, borrowed until the next call, and whether more may
 	// have; errNotReady when nothing has, io.EOF at the end.

@@ -58,7 +58,7 @@ type pipeline struct {
 	free    []int64   // for each place in it, since when it would have been free without the generator's delays
 	first   int       // the oldest that has not been answered
 	count   int
-	unsent  int // how many of the newest have not been sent completely
+	unsent  int // how many of the newest have not been sent completely, with those that were answered before that
 	off     int // bytes of the first of them that are gone
 	got     int // bytes of the oldest one's answer that have come
 	served  int // answers on this connection
@@ -119,7 +119,7 @@ func (l *pipeline) begin(now int64) (r *request, late int64) {
 func (l *pipeline) pending(buf []byte) []byte {
 	n, off := 0, l.off
 	for i := l.count - l.unsent; i < l.count; i++ {
-		r := &l.flights[(l.first+i)%l.depth]
+		r := l.flight(i)
 		for off < r.length {
 			p := l.protocol.Bytes(&r.Request, off)
 			if n == 0 && len(p) >= len(buf) {
@@ -135,10 +135,13 @@ func (l *pipeline) pending(buf []byte) []byte {
 	return buf[:n]
 }
 
+// flight is the request behind so many others that are under way; before the oldest, at -1, is one
+// that was answered before it was sent, and whose rest has to be.
+func (l *pipeline) flight(i int) *request { return &l.flights[(l.first+i+l.depth)%l.depth] }
+
 func (l *pipeline) gone(n int) {
 	for n > 0 {
-		r := &l.flights[(l.first+l.count-l.unsent)%l.depth]
-		left := r.length - l.off
+		left := l.flight(l.count-l.unsent).length - l.off
 		if n < left {
 			l.off += n
 			return
@@ -153,7 +156,7 @@ func (l *pipeline) gone(n int) {
 // returns the rest, and whether the answer is complete: then the caller must call
 // answered.
 func (l *pipeline) take(p []byte) (rest []byte, whole bool, err error) {
-	if l.count == 0 || l.count == l.unsent && l.off == 0 {
+	if l.count < l.unsent || l.count == l.unsent && l.off == 0 {
 		if pusher, ok := l.protocol.(wire.Pusher); ok {
 			if n, err := pusher.Pushed(p); n > 0 || err != nil {
 				return p[n:], false, err

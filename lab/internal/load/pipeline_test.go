@@ -192,6 +192,43 @@ func TestAnAnswerBeforeTheRequestIsNone(t *testing.T) {
 	}
 }
 
+// A server of HTTP may answer before it has the whole body, and keep the connection: the rest is sent nevertheless.
+func TestTheRestOfAnAnsweredRequestIsSent(t *testing.T) {
+	target, err := wire.ParseTarget("http://127.0.0.1:1/", &wire.Options{HTTP: &wire.HTTP{Method: "POST", Body: make([]byte, 1000)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Default()
+	p.Depth = 3
+	l := newPipeline(&p, 0, true, func() wire.Protocol { return target.Protocol("", nil, false) })
+	reply := []byte("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+	first, _ := l.begin(1)
+	request := bytes.Clone(l.pending(make([]byte, first.length)))
+	var sent []byte
+	for round := range 3 * p.Depth {
+		for l.next() != never {
+			l.begin(1)
+		}
+		room := len(request)
+		if round == 0 {
+			room = 100
+		}
+		part := l.pending(make([]byte, room))
+		sent = append(sent, part...)
+		l.gone(len(part))
+		if rest, whole, err := l.take(reply); err != nil || !whole || len(rest) > 0 {
+			t.Fatalf("reply %d: whole: %v, %d bytes left, %v", round, whole, len(rest), err)
+		}
+		l.answered(1)
+		if _, _, err := l.take(reply); !errors.Is(err, ErrAnswer) {
+			t.Fatalf("a reply to no request, behind %d: %v", round, err)
+		}
+	}
+	if want := bytes.Repeat(request, 3*p.Depth); !bytes.Equal(sent, want[:len(sent)]) {
+		t.Error("what was sent is not one request behind the other")
+	}
+}
+
 func TestSumsAreThoseOfThePayload(t *testing.T) {
 	p := Default()
 	p.Sizes = OneSize(3000)

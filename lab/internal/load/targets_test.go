@@ -177,6 +177,27 @@ func TestHTTPTargetsThatEndConnections(t *testing.T) {
 	}
 }
 
+// A server that refuses a request before it has the whole body, and ends the connection, has answered it.
+func TestRepliesBeforeTheWholeRequest(t *testing.T) {
+	t.Parallel()
+	for _, engine := range engines() {
+		s := serve(t, "tcp", "127.0.0.1:0", func(conn net.Conn) {
+			if _, err := conn.Read(make([]byte, 4096)); err == nil {
+				io.WriteString(conn, "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno")
+			}
+		})
+		p := brief("http://" + s.name())
+		p.Engine, p.Requests.HTTP = engine, &wire.HTTP{Method: "POST", Body: make([]byte, 8<<20)}
+		r, err := Run(t.Context(), p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Errors != 0 || r.Failure != "413 Too Large" { // there may be none in the time measured
+			t.Errorf("%s: %d errors, the first %s; %q", engine, r.Errors, r.Error, r.Failure)
+		}
+	}
+}
+
 // A server that takes fewer streams at once than there are requests under way has the others wait.
 func TestHTTP2TargetsThatTakeFewStreams(t *testing.T) {
 	t.Parallel()
@@ -226,7 +247,7 @@ func TestWebSocketTargets(t *testing.T) {
 	echoing := func(w http.ResponseWriter, r *http.Request) {
 		h := r.Header.Clone()
 		header.Store(&h)
-		ws, err := websocket.Accept(w, r, nil)
+		ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"mqtt"}})
 		if err != nil {
 			return
 		}
@@ -248,7 +269,7 @@ func TestWebSocketTargets(t *testing.T) {
 	plain, secure := webServer(t, echoing, false), webServer(t, echoing, true)
 	for url, options := range map[string]wire.Options{
 		"ws" + strings.TrimPrefix(plain.URL, "http") + "/same":    {HTTP: &wire.HTTP{Headers: []string{"X-Test: yes"}}},
-		"ws" + strings.TrimPrefix(plain.URL, "http") + "/other":   {HTTP: &wire.HTTP{Headers: []string{"X-Test: yes"}}},
+		"ws" + strings.TrimPrefix(plain.URL, "http") + "/other":   {HTTP: &wire.HTTP{Headers: []string{"X-Test: yes", "Sec-WebSocket-Protocol: soap, mqtt"}}},
 		"wss" + strings.TrimPrefix(secure.URL, "https") + "/same": {Insecure: true, HTTP: &wire.HTTP{Headers: []string{"X-Test: yes"}}},
 	} {
 		p := brief(url)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 
 	"github.com/coder/websocket"
 )
@@ -29,7 +30,8 @@ const mostMessage = 64 << 20
 func newMessages(ctx context.Context, conn net.Conn, url string, header http.Header, host string) (net.Conn, error) {
 	same := func(context.Context, string, string) (net.Conn, error) { return conn, nil }
 	client := &http.Client{Transport: &http.Transport{DialContext: same, DialTLSContext: same}}
-	ws, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPClient: client, HTTPHeader: header, Host: host, CompressionMode: websocket.CompressionDisabled})
+	protocols := strings.FieldsFunc(strings.Join(header.Values("Sec-WebSocket-Protocol"), ","), func(c rune) bool { return c == ',' || c == ' ' })
+	ws, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPClient: client, HTTPHeader: header, Host: host, Subprotocols: protocols, CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
 		conn.Close()
 		return nil, err
