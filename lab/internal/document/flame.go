@@ -149,14 +149,8 @@ func ShortName(name string) string {
 
 // Clip shortens a text to so many characters.
 func Clip(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	n := 0
-	for i := range text {
-		if n++; n > most {
-			return text[:i] + "…"
-		}
+	if letters := []rune(text); len(letters) > most {
+		return string(letters[:most]) + "…"
 	}
 	return text
 }

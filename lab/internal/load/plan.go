@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/bits"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -264,10 +263,6 @@ func (s Sizes) Draw(seed uint64) func() int {
 	if s.Min == s.Max {
 		return func() int { return s.Min }
 	}
-	random, n := rand.NewPCG(seed, (seed+1)*0x9e3779b97f4a7c15), uint64(s.Max-s.Min+1)
-	return func() int {
-		// The high half of the product is uniform within n, but for a share of n/2^64.
-		i, _ := bits.Mul64(random.Uint64(), n)
-		return s.Min + int(i)
-	}
+	random := rand.New(rand.NewPCG(seed, (seed+1)*0x9e3779b97f4a7c15))
+	return func() int { return s.Min + random.IntN(s.Max-s.Min+1) }
 }

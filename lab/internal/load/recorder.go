@@ -83,11 +83,7 @@ func (r *recorder) answered(now int64, q *request) {
 	r.sum.bytes += payload
 	r.classes[q.outcome.Class]++
 	at := time.Duration(now - r.start)
-	i := int(at / slotTime)
-	for len(r.slots) <= i {
-		r.slots = append(r.slots, slot{})
-	}
-	r.slots[i].add(slot{1, payload, at, at})
+	r.slots[at/slotTime].add(slot{1, payload, at, at})
 }
 
 func (r *recorder) publish() {
@@ -124,9 +120,6 @@ func (r *recorder) merge(other *recorder) {
 	r.due.merge(&other.due)
 	r.jitter.merge(&other.jitter)
 	for i, from := range other.slots {
-		if i >= len(r.slots) {
-			r.slots = append(r.slots, slot{})
-		}
 		if from.requests > 0 {
 			r.slots[i].add(from)
 		}
@@ -142,9 +135,9 @@ func (r *recorder) merge(other *recorder) {
 
 func (r *recorder) dueWindows(measured time.Duration) []DueWindow {
 	var list []DueWindow
-	for i := range r.due.whole(measured) {
+	for i, h := range r.due.whole(measured) {
 		w := DueWindow{At: time.Duration(i+1) * r.due.every}
-		if h := r.due.at(i); h != nil {
+		if h != nil {
 			at := func(q float64) time.Duration { return time.Duration(h.ValueAtQuantile(q)) }
 			w.Count, w.P50, w.P99, w.P999, w.Max = uint64(h.TotalCount()), at(50), at(99), at(99.9), time.Duration(h.Max())
 		}
@@ -165,9 +158,8 @@ func (r *recorder) series(measured time.Duration) (list []Second, gap time.Durat
 	const each = int(seriesTime / slotTime)
 	for at := seriesTime; at <= measured; at += seriesTime {
 		second := Second{At: at}
-		for i := len(list) * each; i < min((len(list)+1)*each, len(r.slots)); i++ {
-			second.Requests += r.slots[i].requests
-			second.Bytes += r.slots[i].bytes
+		for _, s := range r.slots[len(list)*each:][:each] {
+			second.Requests, second.Bytes = second.Requests+s.requests, second.Bytes+s.bytes
 		}
 		second.Rate = float64(second.Bytes) / seriesTime.Seconds()
 		list = append(list, second)
@@ -176,13 +168,10 @@ func (r *recorder) series(measured time.Duration) (list []Second, gap time.Durat
 }
 
 func distribution(h *hdrhistogram.Histogram) *Distribution {
-	n := 0
-	if h != nil {
-		n = int(h.TotalCount())
-	}
-	if n == 0 {
+	if h == nil || h.TotalCount() == 0 {
 		return nil
 	}
+	n := h.TotalCount()
 	at := func(q float64) time.Duration { return time.Duration(h.ValueAtQuantile(100 * q)) }
 	d := &Distribution{
 		Count: uint64(n), Min: time.Duration(h.Min()), Mean: time.Duration(h.Mean()), Max: time.Duration(h.Max()),
@@ -214,14 +203,16 @@ func record(h *hdrhistogram.Histogram, ns int64) {
 type windows struct {
 	every  time.Duration
 	digits int                       // how precise they are
-	list   []*hdrhistogram.Histogram // nil: nothing was due
+	list   []*hdrhistogram.Histogram // nil: nothing was due; the last is not whole
+}
+
+// newWindows has room for what is due within d.
+func newWindows(every time.Duration, digits int, d time.Duration) windows {
+	return windows{every, digits, make([]*hdrhistogram.Histogram, d/every+1)}
 }
 
 func (w *windows) record(due time.Duration, ns int64) {
-	i := int(due / w.every)
-	for len(w.list) <= i {
-		w.list = append(w.list, nil)
-	}
+	i := due / w.every
 	if w.list[i] == nil {
 		w.list[i] = hdrhistogram.New(1, int64(longest), w.digits)
 	}
@@ -231,32 +222,24 @@ func (w *windows) record(due time.Duration, ns int64) {
 // merge adds what another thread recorded, which is not used on its own any more.
 func (w *windows) merge(other *windows) {
 	for i, h := range other.list {
-		switch {
-		case i >= len(w.list):
-			w.list = append(w.list, h)
-		case w.list[i] == nil:
+		if w.list[i] == nil {
 			w.list[i] = h
-		case h != nil:
+		} else if h != nil {
 			w.list[i].Merge(h)
 		}
 	}
 }
 
-func (w *windows) whole(measured time.Duration) int { return int(measured / w.every) }
-
-func (w *windows) at(i int) *hdrhistogram.Histogram {
-	if i >= len(w.list) {
-		return nil
-	}
-	return w.list[i]
+func (w *windows) whole(measured time.Duration) []*hdrhistogram.Histogram {
+	return w.list[:measured/w.every]
 }
 
 // spread is the standard deviation of the P99 over all whole windows in which something was due; 0 of
 // fewer than two.
 func (w *windows) spread(measured time.Duration) time.Duration {
 	var p99 []float64
-	for i := range w.whole(measured) {
-		if h := w.at(i); h != nil {
+	for _, h := range w.whole(measured) {
+		if h != nil {
 			p99 = append(p99, float64(h.ValueAtQuantile(99)))
 		}
 	}

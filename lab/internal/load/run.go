@@ -258,8 +258,8 @@ func (s *session) connect(ctx context.Context, i int) (net.Conn, error) {
 func (s *session) recorder() *recorder {
 	p := s.plan
 	r := &recorder{
-		start: s.start, end: s.end, open: p.Rate > 0, latency: newHistogram(),
-		due: windows{every: max(seriesTime, (p.Duration+mostDue-1)/mostDue), digits: dueDigits}, jitter: windows{every: JitterEvery(p), digits: jitterDigits},
+		start: s.start, end: s.end, open: p.Rate > 0, latency: newHistogram(), slots: make([]slot, p.Duration/slotTime+1),
+		due: newWindows(max(seriesTime, (p.Duration+mostDue-1)/mostDue), dueDigits, p.Duration), jitter: newWindows(JitterEvery(p), jitterDigits, p.Duration),
 	}
 	if r.open {
 		r.service = newHistogram()

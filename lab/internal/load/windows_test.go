@@ -7,13 +7,13 @@ import (
 
 // filled is windows of 100 ms in each of which a request took so long; 0 is none.
 func filled(p99 ...time.Duration) *windows {
-	w := &windows{every: 100 * time.Millisecond, digits: jitterDigits}
+	w := newWindows(100*time.Millisecond, jitterDigits, time.Second)
 	for i, d := range p99 {
 		if d > 0 {
 			w.record(time.Duration(i)*w.every, int64(d))
 		}
 	}
-	return w
+	return &w
 }
 
 func TestJitterIsTheStandardDeviationOfTheP99(t *testing.T) {

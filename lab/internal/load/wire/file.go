@@ -175,7 +175,7 @@ func (b *blocks) Call(_ context.Context, r *Request) (Outcome, error) {
 	}
 	var at int64
 	if strings.HasPrefix(b.options.Pattern, "rand") {
-		at = int64(scatter(uint64(r.Conn)<<40^r.Seq)%uint64(count)) * size
+		at = int64(scatter(r, 0)%uint64(count)) * size
 	} else {
 		at = (b.next.Add(size) - size) % (count * size)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 )
@@ -118,7 +119,7 @@ func (r *redis) request(q *Request) []byte {
 	}
 	for i, at := range c.rands {
 		// The same numbers for the same request, however often it is asked for.
-		n := scatter(uint64(q.Conn)<<40^q.Seq<<4^uint64(i)) % r.keys
+		n := scatter(q, i) % r.keys
 		for j := at + randLen - 1; j >= at; j-- {
 			c.bytes[j] = byte('0' + n%10)
 			n /= 10
@@ -127,13 +128,9 @@ func (r *redis) request(q *Request) []byte {
 	return c.bytes
 }
 
-// scatter makes an unrelated number of each: the finalizer of SplitMix64 (Steele, Lea
-// and Flood, "Fast splittable pseudorandom number generators", 2014).
-func scatter(n uint64) uint64 {
-	n += 0x9e3779b97f4a7c15
-	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
-	n = (n ^ n>>27) * 0x94d049bb133111eb
-	return n ^ n>>31
+// scatter is an unrelated number for each request and i.
+func scatter(q *Request, i int) uint64 {
+	return rand.NewPCG(uint64(q.Conn)<<32|uint64(i), q.Seq).Uint64()
 }
 
 func (r *redis) Len(q *Request) int               { return len(r.request(q)) }
