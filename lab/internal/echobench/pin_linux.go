@@ -20,7 +20,7 @@ var Processors = sync.OnceValues(func() (two [2]int, err error) {
 	}
 	// The last ones: interrupts tend to come to the first.
 	found := 0
-	for cpu := len(may)*cpusPerWord - 1; cpu >= 0 && found < len(two); cpu-- {
+	for cpu := mostProcessors - 1; cpu >= 0 && found < len(two); cpu-- {
 		if may.IsSet(cpu) {
 			two[found] = cpu
 			found++
@@ -32,8 +32,7 @@ var Processors = sync.OnceValues(func() (two [2]int, err error) {
 	return two, err
 })
 
-// cpusPerWord is the size of an element of unix.CPUSet in bits.
-const cpusPerWord = 32 << (^uint(0) >> 63)
+const mostProcessors = 1024 // that a unix.CPUSet has
 
 // OnProcessor calls start on a thread that is bound to one processor, so that a
 // process which start starts is bound to it too, and all that it has.

@@ -135,7 +135,7 @@ func (r *recorder) merge(other *recorder) {
 
 func (r *recorder) dueWindows(measured time.Duration) []DueWindow {
 	var list []DueWindow
-	for i, h := range r.due.whole(measured) {
+	for i, h := range r.due.list[:measured/r.due.every] {
 		w := DueWindow{At: time.Duration(i+1) * r.due.every}
 		if h != nil {
 			at := func(q float64) time.Duration { return time.Duration(h.ValueAtQuantile(q)) }
@@ -230,15 +230,11 @@ func (w *windows) merge(other *windows) {
 	}
 }
 
-func (w *windows) whole(measured time.Duration) []*hdrhistogram.Histogram {
-	return w.list[:measured/w.every]
-}
-
 // spread is the standard deviation of the P99 over all whole windows in which something was due; 0 of
 // fewer than two.
 func (w *windows) spread(measured time.Duration) time.Duration {
 	var p99 []float64
-	for _, h := range w.whole(measured) {
+	for _, h := range w.list[:measured/w.every] {
 		if h != nil {
 			p99 = append(p99, float64(h.ValueAtQuantile(99)))
 		}

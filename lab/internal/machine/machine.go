@@ -96,13 +96,13 @@ type Fact struct {
 func (m Machine) Facts() []Fact {
 	var list []Fact
 	add := func(weighs bool, name, value string) {
-		if value != "" && value != "0" {
+		if value != "" && value != "0" && value != "0 B" {
 			list = append(list, Fact{name, value, weighs})
 		}
 	}
 	add(true, "processor", m.CPU)
 	add(true, "cores", strconv.Itoa(m.Cores))
-	add(false, "memory", size(m.Memory))
+	add(false, "memory", units.Bytes(m.Memory))
 	if m.OS != "" || m.Arch != "" {
 		add(true, "system", m.OS+"/"+m.Arch)
 	}
@@ -110,8 +110,12 @@ func (m Machine) Facts() []Fact {
 	add(false, "Go", m.Go)
 	add(true, "GOMAXPROCS", strconv.Itoa(m.GOMAXPROCS))
 	add(true, "GOGC", m.GOGC)
-	add(true, "GOMEMLIMIT", size(m.GOMEMLIMIT))
-	add(false, "open files", files(m.OpenFiles))
+	add(true, "GOMEMLIMIT", units.Bytes(m.GOMEMLIMIT))
+	open := strconv.FormatUint(m.OpenFiles, 10)
+	if m.OpenFiles >= 1<<62 {
+		open = "unlimited"
+	}
+	add(false, "open files", open)
 	return list
 }
 
@@ -136,21 +140,4 @@ func Differences(a, b Machine) []Difference {
 		}
 	}
 	return list
-}
-
-func size(bytes int64) string {
-	if bytes <= 0 {
-		return ""
-	}
-	return units.Bytes(bytes)
-}
-
-func files(n uint64) string {
-	switch {
-	case n == 0:
-		return ""
-	case n >= 1<<62:
-		return "unlimited"
-	}
-	return strconv.FormatUint(n, 10)
 }

@@ -123,10 +123,8 @@ func Names() (names []string) {
 }
 
 func lookup(name string) (*kind, error) {
-	for _, k := range kinds {
-		if k.name == name {
-			return k, nil
-		}
+	if i := slices.Index(Names(), name); i >= 0 {
+		return kinds[i], nil
 	}
 	return nil, fmt.Errorf("there is no grid %q, there are %s", name, strings.Join(Names(), ", "))
 }

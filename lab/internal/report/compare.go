@@ -412,10 +412,6 @@ func single(before, after, least float64) stats.Verdict {
 	switch {
 	case before == after:
 		return stats.Same
-	case before == 0:
-		return stats.More
-	case after == 0:
-		return stats.Less
 	case math.Abs(math.Log(after)-math.Log(before)) < math.Log1p(least):
 		return stats.Same
 	case after < before:

@@ -175,7 +175,6 @@ func (c *conn) readEnd(in *sluice.BufReader, err error) error {
 		return fmt.Errorf("%w: stopped within a record, with %d bytes of it", errRefused, in.Buffered())
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		c.server.settings.OnError(fmt.Errorf("%v: ended inside a record, with %d bytes of it", c.RemoteAddr(), in.Buffered()))
-		return nil
 	}
 	return nil
 }

@@ -26,9 +26,10 @@ type h2 struct {
 	limit     time.Duration          // of a call and of a connection that is made
 	leaves    atomic.Pointer[string] // why the target ended a connection, when it said that
 
-	mu      sync.Mutex
-	conn    *http2.ClientConn
-	redials uint64
+	redials atomic.Uint64
+
+	mu   sync.Mutex
+	conn *http2.ClientConn
 }
 
 func newH2(ctx context.Context, t *Target, limit time.Duration) (*h2, error) {
@@ -95,7 +96,7 @@ func (h *h2) ready(ctx context.Context) (*http2.ClientConn, error) {
 		return nil, fmt.Errorf("%v: no handshake of HTTP/2: %w", h.target, err)
 	}
 	if h.conn != nil {
-		h.redials++
+		h.redials.Add(1)
 	}
 	h.conn = made
 	return made, nil
@@ -117,11 +118,7 @@ func (c *heard) Read(p []byte) (n int, err error) {
 }
 
 // Redials is how often the connection was made again.
-func (h *h2) Redials() uint64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.redials
-}
+func (h *h2) Redials() uint64 { return h.redials.Load() }
 
 // mostTries is how often a request is tried that the target has not looked at: because it was closing
 // the connection, or by RFC 9113, 8.7, because it takes fewer at once than the client knew.
@@ -181,8 +178,5 @@ func (h *h2) once(ctx context.Context, conn *http2.ClientConn) (Outcome, error) 
 func (h *h2) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.conn == nil {
-		return nil
-	}
 	return h.conn.Close()
 }
