@@ -40,10 +40,10 @@ const (
 type Process struct {
 	name  string
 	cmd   *exec.Cmd
-	mu    sync.Mutex // of stdin
-	stdin io.WriteCloser
-	lines chan string   // of its standard output; closed when there are no more
-	quit  chan struct{} // closed by Stop: lines are not read any more
+	mu    sync.Mutex     // of stdin
+	stdin io.WriteCloser // nil where the command has its own
+	lines chan string    // of its standard output; closed when there are no more
+	quit  chan struct{}  // closed by Stop: lines are not read any more
 	once  sync.Once
 	said  Tail          // on standard error
 	gone  chan struct{} // closed when it has ended
@@ -63,11 +63,12 @@ func Start(cmd *exec.Cmd, name string) (*Process, error) {
 	if cmd.Path == "" {
 		return nil, failed(errors.New("the program is not known"))
 	}
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, failed(err)
+	var err error
+	if cmd.Stdin == nil {
+		if p.stdin, err = cmd.StdinPipe(); err != nil {
+			return nil, failed(err)
+		}
 	}
-	p.stdin = stdin
 	// Pipes of our own: with exec's, Wait closes them under the reader.
 	out, outIn, outErr := os.Pipe()
 	errs, errsIn, errsErr := os.Pipe()
@@ -78,7 +79,7 @@ func Start(cmd *exec.Cmd, name string) (*Process, error) {
 	outIn.Close()
 	errsIn.Close()
 	if err != nil {
-		stdin.Close()
+		p.CloseStdin()
 		out.Close()
 		errs.Close()
 		return nil, failed(err)
@@ -232,7 +233,9 @@ func (p *Process) Wait(ctx context.Context, within time.Duration) error {
 func (p *Process) CloseStdin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.stdin.Close()
+	if p.stdin != nil {
+		p.stdin.Close()
+	}
 }
 
 // Stop ends the process and returns when it is gone. Once more is no harm.

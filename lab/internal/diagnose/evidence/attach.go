@@ -258,6 +258,12 @@ func (s *gatherer) pid(ctx context.Context) (int, error) {
 	for range 2 {
 		if s.started == nil {
 			cmd := exec.Command(s.Command[0], s.Command[1:]...)
+			if in, err := os.Stdin.Stat(); err == nil && (in.Mode().IsRegular() || in.Mode()&os.ModeNamedPipe != 0) {
+				if given, err := os.Open("/dev/stdin"); err == nil { // a file from its beginning each time
+					defer given.Close()
+					cmd.Stdin = given
+				}
+			}
 			p, err := child.Start(cmd, s.Command[0])
 			if err != nil {
 				return 0, err
@@ -279,7 +285,7 @@ func (s *gatherer) pid(ctx context.Context) (int, error) {
 			return s.started.PID(), nil
 		}
 	}
-	return 0, fmt.Errorf("%s ends within %v, which is too short to be looked at: %w", strings.Join(s.Command, " "), warmUp, why)
+	return 0, fmt.Errorf("%s ends within %v, which is too short to be looked at (one that goes on in the background: --pid): %w", strings.Join(s.Command, " "), warmUp, why)
 }
 
 func (s *gatherer) stop() {
