@@ -62,13 +62,15 @@ var rules = []rule{
 	{"page-faults", [][]string{byKernel}, true, "", pageFaults},
 	{"processes", [][]string{byKernel, byCalls}, true, "", processes},
 	{"compiled-again", [][]string{byCPU}, true, "", named(spending(passing(isCompiling), "compiling", "compiling regular expressions and templates"))},
+	{"password-hashing", [][]string{byCPU}, true, "", spending(passing(isHashing), "password hashing", "deriving keys from passwords")},
+	{"scanned-again", [][]string{byCPU}, true, "", spending(passing(isScanning), "strlen", "looking for the ends of texts")},
 	{"formatting", [][]string{byCPU}, true, "", named(formatting)},
 	{"allocations", [][]string{byCPU}, true, "", named(allocations)},
 	{"lock-contention", [][]string{byWaits}, false, "", lockContention},
 	{"runtime-calls", [][]string{byGo}, false, "go", runtimeCalls},
 	{"small-pool", [][]string{byGo}, false, "go", smallPool},
 	{"sleeps", [][]string{byWaits, byCalls}, false, "", sleeps},
-	{"host-names", [][]string{byGo}, false, "go", nameLookups},
+	{"host-names", [][]string{{evidence.ToolGoroutines, evidence.ToolTrace, evidence.ToolStrace}}, false, "", nameLookups},
 	{"goroutine-leak", [][]string{byGo}, false, "go", goroutineLeak},
 }
 
@@ -108,8 +110,8 @@ func (r *rule) lacks(f *facts) string {
 		return ""
 	}
 	for _, group := range r.needs {
-		if f.goProgram && slices.Contains(group, evidence.ToolLocks) {
-			group = group[:len(group)-1] // strace does not see goroutines
+		if last := len(group) - 1; f.goProgram && last > 0 && group[last] == evidence.ToolStrace {
+			group = group[:last] // strace does not see goroutines
 		}
 		if !slices.ContainsFunc(group, f.Saw) {
 			var why []string

@@ -13,7 +13,7 @@ func TestThePageNamesEveryRuleAndTool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := append(evidence.Tools(), "refused-connections")
+	names := append(evidence.Tools(), "refused-connections", "unclosed-body")
 	for _, r := range rules {
 		names = append(names, r.name)
 		if advice[r.name] == "" {

@@ -96,7 +96,8 @@ func fsyncPerRecord(s *facts) (Finding, string) {
 	each := max(0, s.writes.bytes) / calls
 	part := min(1, took/s.calls.Took.Seconds())
 	top := cmp.Or(s.waitingIn(isFileSync).top, where(s.cpu, passing(isFileSync), "fsync"))
-	return finding(evidence.ToolStrace, top, part, 0.8*part*gathered/float64(gathered+each),
+	together := max(1, float64(s.calls.Covered)/float64(calls)) // two are not one for each already
+	return finding(evidence.ToolStrace, top, part, 0.8*part*gathered/float64(gathered+each)/(together*together),
 		"in fsync for %s of the time: %s calls, %s written for each", units.Percent(part), units.Count(calls), units.Bytes(each)), ""
 }
 

@@ -260,6 +260,10 @@ func TestGoroutinesOfNewConnectionsAreNoLeak(t *testing.T) {
 	if f, found := First(first(Diagnose(e))); !found || f.Rule != "goroutine-leak" {
 		t.Errorf("%+v", f)
 	}
+	waits.Places[0].Frames = []evidence.Frame{{Func: "net/http.(*persistConn).writeLoop"}}
+	if f, found := First(first(Diagnose(e))); !found || f.Rule != "unclosed-body" || !strings.Contains(f.Try, "close the body") {
+		t.Errorf("%+v", f)
+	}
 }
 
 func TestPollsThatFindNothingHaveToBeMany(t *testing.T) {
@@ -460,6 +464,11 @@ func TestProcessorTimeWithAName(t *testing.T) {
 		{"formatting", []string{"PyUnicode_New", "_parse_object_unicode", "scan_once_unicode", "main.lex"}},
 		{"formatting", []string{"__strftime_internal", "__strftime_l", "main.lex"}},
 		{"formatting", []string{"__printf_buffer", "__vfprintf_internal", "fprintf", "main.lex"}},
+		{"password-hashing", []string{"blowfish.encryptBlock", "golang.org/x/crypto/blowfish.ExpandKey", "golang.org/x/crypto/bcrypt.bcrypt", "main.lex"}},
+		{"password-hashing", []string{"sha512_block_data_order_avx2", "SHA512_Update", "PKCS5_PBKDF2_HMAC", "main.lex"}},
+		{"password-hashing", []string{"blockmix", "yescrypt_kdf_body", "_crypt_yescrypt_rn", "crypt_r@@XCRYPT_2.0", "main.lex"}},
+		{"scanned-again", []string{"__strlen_avx2", "main.lex"}},
+		{"scanned-again", []string{"__strcat_evex", "main.lex"}},
 		{"", []string{"main.inC", "runtime.cgocall", "main._Cfunc_add", "main.lex"}},
 		{"", []string{"internal/poll.(*FD).Write", "net.(*conn).Write", "fmt.Fprintf", "main.lex"}},
 	} {
@@ -483,6 +492,30 @@ func TestGoroutinesThatWaitForNames(t *testing.T) {
 	e := &evidence.Evidence{Took: time.Second, Go: "go1.26", Tools: all(), Waits: waits}
 	if f, found := First(first(Diagnose(e))); !found || f.Rule != "host-names" || f.Top != "main.backend" || !strings.HasPrefix(f.Clue, "4.0 goroutines") {
 		t.Errorf("%+v", f)
+	}
+}
+
+func TestThreadsThatWaitForNames(t *testing.T) {
+	calls := &evidence.Calls{Took: time.Second, Total: 10, Mishaps: evidence.Mishaps{Asking: 0.9}}
+	e := &evidence.Evidence{Took: time.Second, CPUTime: time.Millisecond, Tools: all(), Calls: calls, Perf: profile(0.1, "poll", "__res_context_send", "getaddrinfo", "main_ask"), Sharing: &evidence.Sharing{}}
+	if f, found := First(first(Diagnose(e))); !found || f.Rule != "host-names" || !strings.HasPrefix(f.Clue, "0.9 threads") {
+		t.Errorf("%+v", f)
+	}
+	calls.Asking = 0.1
+	if f, found := First(first(Diagnose(e))); found {
+		t.Errorf("names that are asked for at times: %+v", f)
+	}
+}
+
+// One fsync for several requests is what the rule would have tried.
+func TestGroupCommitIsNoFault(t *testing.T) {
+	calls := &evidence.Calls{Took: time.Second, Total: 2000, ByName: []evidence.Call{{Name: "fsync", Count: 500, Time: 950 * time.Millisecond}, {Name: "pwrite64", Count: 500, Bytes: 500 * 2000}}}
+	e := &evidence.Evidence{Took: time.Second, CPUTime: 100 * time.Millisecond, Tools: all(), Calls: calls, Perf: profile(0.1, "fsync", "main.sync"), Sharing: &evidence.Sharing{}}
+	for covered, fault := range map[int64]bool{0: true, 500: true, 1100: false, 8000: false} {
+		calls.Covered = covered
+		if f, found := First(first(Diagnose(e))); found != fault || found && f.Rule != "fsync" {
+			t.Errorf("%d requests: %+v", covered, f)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
@@ -259,10 +260,13 @@ func runtimeCalls(s *facts) (Finding, string) {
 	return f, ""
 }
 
-// nameLookups: goroutines wait until the names of hosts are found.
+// nameLookups: goroutines or threads wait until the names of hosts are found.
 func nameLookups(s *facts) (Finding, string) {
-	q := s.waitingIn(isResolving)
-	return q.found(q.blocked(), "%.1f goroutines waited for the address of a host at any time", q.waiting), ""
+	q, who := s.waitingIn(isResolving), "goroutines"
+	if !s.goProgram {
+		q, who = &queue{tool: evidence.ToolStrace, top: where(s.cpu, passing(isResolving), "getaddrinfo"), waiting: s.calls.Asking, working: 1}, "threads"
+	}
+	return q.found(q.blocked(), "%.1f %s waited for the address of a host at any time", q.waiting, who), ""
 }
 
 // smallPool: goroutines wait for one of few connections or places, and all of those are in use.
@@ -300,8 +304,12 @@ func goroutineLeak(s *facts) (Finding, string) {
 		if score <= f.Score {
 			continue
 		}
-		f = finding(s.waitsTool, place(ownOrInnermost(p.Frames)), float64(p.Last)/float64(max(w.Last, 1)), score,
+		at := ownOrInnermost(p.Frames)
+		f = finding(s.waitsTool, place(at), float64(p.Last)/float64(max(w.Last, 1)), score,
 			"%s goroutines wait here (%s), %s more than %s before, and none has gone on", units.Count(int64(p.Last)), p.Reason, units.Count(int64(added)), units.Time(w.Took))
+		if strings.HasPrefix(at.Func, "net/http.(*persistConn).") {
+			f.Rule = "unclosed-body"
+		}
 	}
 	return f, ""
 }

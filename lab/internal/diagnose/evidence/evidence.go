@@ -188,15 +188,17 @@ type Calls struct {
 	Reopened int64    `json:"reopened,omitempty"`
 }
 
-// Mishaps are what happens to requests, and should not.
+// Mishaps are what happens to requests and should not, or keeps them waiting.
 type Mishaps struct {
 	// NoFiles is how many calls failed since the process had as many files open as it may.
 	NoFiles int64 `json:"no_files,omitempty"`
 	// Refused is the address to which most connections could not be made.
 	Refused Repeated `json:"refused,omitzero"`
 	// Sleeps is how often a thread read from a connection that was accepted, slept, and answered; Slept how long in all.
-	Sleeps int64         `json:"sleeps,omitempty"`
-	Slept  time.Duration `json:"slept_ns,omitempty"`
+	Sleeps  int64         `json:"sleeps,omitempty"`
+	Slept   time.Duration `json:"slept_ns,omitempty"`
+	Covered int64         `json:"covered,omitempty"` // requests read before an fsync ended, and answered after it; or threads woken then
+	Asking  float64       `json:"asking,omitempty"`  // names of hosts that servers were asked for at any time
 }
 
 // A Call is one system call of those that were seen.

@@ -8,8 +8,8 @@ import (
 )
 
 // connectionsOf returns the descriptors of processes, with nameOf before their numbers: which never hold back a write
-// (TCP_NODELAY, or no TCP), wake a poller, or are of a port on which one of them listens. Those that cannot be looked
-// at are left out.
+// (TCP_NODELAY, or no TCP), wake a poller, ask for a name, or are of a port on which one of them listens. Those that
+// cannot be looked at are left out.
 func connectionsOf(pids []int, nameOf func(pid int) string) map[string]connection {
 	found, listens := map[string]connection{}, map[int]bool{}
 	for _, pid := range pids {
@@ -25,11 +25,9 @@ func connectionsOf(pids []int, nameOf func(pid int) string) map[string]connectio
 			on, err := unix.GetsockoptInt(file, unix.IPPROTO_TCP, unix.TCP_NODELAY)
 			to, _ := os.Readlink(path)
 			c := connection{prompt: err != nil || on != 0, wakes: to == "anon_inode:[eventfd]"}
-			switch at, _ := unix.Getsockname(file); at := at.(type) {
-			case *unix.SockaddrInet4:
-				c.port = at.Port
-			case *unix.SockaddrInet6:
-				c.port = at.Port
+			c.port = portOf(unix.Getsockname(file))
+			if kind, _ := unix.GetsockoptInt(file, unix.SOL_SOCKET, unix.SO_TYPE); kind == unix.SOCK_DGRAM && portOf(unix.Getpeername(file)) == 53 {
+				c.asks = 1e-9 // before the first call
 			}
 			if listening, _ := unix.GetsockoptInt(file, unix.SOL_SOCKET, unix.SO_ACCEPTCONN); listening != 0 {
 				listens[c.port] = true
@@ -44,4 +42,14 @@ func connectionsOf(pids []int, nameOf func(pid int) string) map[string]connectio
 		found[name] = c
 	}
 	return found
+}
+
+func portOf(at unix.Sockaddr, _ error) int {
+	switch at := at.(type) {
+	case *unix.SockaddrInet4:
+		return at.Port
+	case *unix.SockaddrInet6:
+		return at.Port
+	}
+	return 0
 }

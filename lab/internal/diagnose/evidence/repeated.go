@@ -34,12 +34,13 @@ type descriptor struct {
 
 // A connection is what may be known of it before it is used.
 type connection struct {
-	stream bool   // of TCP
-	peer   string // what it is connected to, if that happened meanwhile
-	prompt bool   // no write is held back for an acknowledgement
-	served bool   // it was accepted
-	port   int    // of its own side, 0 not known
-	wakes  bool   // an eventfd, with which a poller is woken
+	stream bool    // of TCP
+	peer   string  // what it is connected to, if that happened meanwhile
+	prompt bool    // no write is held back for an acknowledgement
+	served bool    // it was accepted
+	port   int     // of its own side, 0 not known
+	wakes  bool    // an eventfd, with which a poller is woken
+	asks   float64 // since when a server of names is asked over it (UDP); 0 it is not
 	dialogue
 }
 
@@ -49,6 +50,7 @@ type dialogue struct {
 	filled bool    // one of them filled a packet
 	first  float64 // when the first one began
 	last   float64 // when the last one began
+	synced int64   // how many fsyncs had ended before
 }
 
 // held is how long the reply that came at a time waited for a delayed acknowledgement: since the last write or, of
@@ -77,6 +79,9 @@ type repeats struct {
 	opened                     map[file]int64
 	out                        *Calls
 	dialled, requests, refused map[string]int64 // by the address
+	synced, released           int64            // fsyncs that have ended, and threads that those who made them woke
+	asked                      float64          // seconds, on descriptors that are closed
+	first                      float64          // when the first line was written
 }
 
 // of is a descriptor by its number; beyond maxUnfinished of them they are not remembered.
@@ -118,7 +123,10 @@ func (r *repeats) call(name, args, result, after string, moved int64, began, end
 			count(r.dialled, itself)
 		}
 	case "close":
+		r.askedUntil(r.of(number), ended)
 		*r.of(number) = descriptor{}
+	case "fsync", "fdatasync":
+		r.synced++
 	case "setsockopt":
 		if strings.Contains(rest, "TCP_NODELAY, [1]") {
 			r.of(number).prompt = true
@@ -126,6 +134,8 @@ func (r *repeats) call(name, args, result, after string, moved int64, began, end
 	case "connect":
 		d, at := r.of(number), socketAddress.FindStringSubmatch(rest)
 		switch {
+		case !d.stream && at != nil && at[1] == "53":
+			d.asks = began
 		case !d.stream || at == nil:
 		case moved == 0 || strings.Contains(after, "EINPROGRESS"):
 			d.peer = net.JoinHostPort(at[2], at[1])
@@ -159,6 +169,9 @@ func (r *repeats) move(d *descriptor, way string, moved int64, began, ended floa
 		}
 		if d.writes == 0 {
 			d.first = began
+			if d.served && d.synced < r.synced {
+				r.out.Covered++
+			}
 		}
 		d.writes, d.filled, d.last = d.writes+1, d.filled || moved >= segment, began
 		return
@@ -170,11 +183,23 @@ func (r *repeats) move(d *descriptor, way string, moved int64, began, ended floa
 			r.out.DelayedTime += waited
 		}
 	}
-	d.dialogue = dialogue{}
+	d.dialogue = dialogue{synced: r.synced}
 }
 
-// finish says what was repeated most.
-func (r *repeats) finish() {
+func (r *repeats) askedUntil(d *descriptor, until float64) {
+	if d.asks != 0 {
+		r.asked += until - max(d.asks, r.first)
+	}
+}
+
+// finish says what was repeated most, and what was under way until then.
+func (r *repeats) finish(last float64) {
+	const least = 1e-3 // seconds: in all that time a thread may be in one call
+	for _, d := range r.descriptors {
+		r.askedUntil(d, max(last, r.first+least))
+	}
+	r.out.Covered = max(r.out.Covered, r.released-r.synced) // one is woken for the lock
+	r.out.Asking = r.asked / max(r.out.Took.Seconds(), least)
 	paths := map[string]int64{}
 	for f, n := range r.opened {
 		paths[f.path] = max(paths[f.path], n)

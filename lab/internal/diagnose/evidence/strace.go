@@ -48,6 +48,7 @@ type threadTally struct {
 	turn                       time.Duration // that it was away from its events, 0 where none waited
 	asked                      *descriptor   // that it read last
 	slept                      time.Duration // since then
+	syncs                      bool          // it has ended an fsync
 	received                   bool          // from a socket, after what it sent last, maybe by another descriptor of it
 }
 
@@ -106,6 +107,7 @@ func (s *straceReader) line(line string) {
 	began := at
 	if err == nil {
 		s.first = cmp.Or(s.first, at)
+		s.repeats.first = s.first
 		s.last = max(s.last, at)
 	}
 	if _, known := s.processes[thread]; !known && len(s.processes) < maxUnfinished {
@@ -232,6 +234,8 @@ func (s *straceReader) call(thread, name, args, result, after, seconds string) {
 		}
 	case moved == 0 && name == "futex" && strings.Contains(args, "FUTEX_WAIT") && !isLock(args):
 		s.out.Woken++
+	case name == "futex" && s.tally(thread).syncs && strings.Contains(args, "FUTEX_WAKE"):
+		s.repeats.released += moved
 	case moved == 0 && (name == "sched_yield" && !s.goProgram || asksOnly(name, args, s.goProgram)):
 		c.Empty++
 	}
@@ -286,6 +290,7 @@ func (s *straceReader) waited(thread, name, args, result string, took time.Durat
 	t := s.tally(thread)
 	switch {
 	case !futex:
+		t.syncs = t.syncs || name[0] == 'f' && !s.goProgram
 		if t.io += took; strings.HasSuffix(name, "nanosleep") {
 			t.slept += took
 		}
@@ -366,7 +371,7 @@ func (s *straceReader) sum() *Calls {
 			out.ParkedIO += t.io
 		}
 	}
-	s.repeats.finish()
+	s.repeats.finish(s.last)
 	for _, c := range s.calls {
 		c.Sizes, c.Asked = mostFrequent(c.sizes), mostFrequent(c.asked)
 		out.ByName = append(out.ByName, c.Call)

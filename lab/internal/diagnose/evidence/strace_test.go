@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -383,6 +385,63 @@ func TestSleepsBeforeAnAnswer(t *testing.T) {
 	}
 }
 
+// An fsync that began behind several requests is one for all of them.
+func TestFsyncsThatSeveralRequestsWaitFor(t *testing.T) {
+	const text = `1 1.0 read(7, ""..., 4096) = 40 <0.000010>
+1 1.0 read(8, ""..., 4096) = 40 <0.000010>
+1 1.0 pread64(5, ""..., 4096, 0) = 40 <0.000010>
+1 1.1 write(5, ""..., 80) = 80 <0.000010>
+1 1.1 fsync(5) = 0 <0.005000>
+1 1.2 write(7, ""..., 44) = 44 <0.000010>
+1 1.2 write(8, ""..., 44) = 44 <0.000010>
+1 1.2 write(8, ""..., 44) = 44 <0.000010>
+1 1.3 read(7, ""..., 4096) = 40 <0.000010>
+1 1.3 write(7, ""..., 44) = 44 <0.000010>
+`
+	const threads = `1 1.0 futex(0x5, FUTEX_WAKE_PRIVATE, 2147483647) = 9 <0.000010>
+1 1.1 fdatasync(5) = 0 <0.005000>
+1 1.1 futex(0x5, FUTEX_WAKE_PRIVATE, 2147483647) = 3 <0.000010>
+1 1.1 futex(0x9, FUTEX_WAKE_PRIVATE, 1) = 1 <0.000010>
+2 1.1 futex(0x7, FUTEX_WAKE_PRIVATE, 1) = 1 <0.000010>
+1 1.2 fdatasync(5) = 0 <0.005000>
+1 1.2 futex(0x5, FUTEX_WAKE_PRIVATE, 2147483647) = 4 <0.000010>
+`
+	for _, c := range []struct {
+		text      string
+		goProgram bool
+		want      int64
+	}{{text, false, 2}, {text, true, 2}, {threads, false, 6}, {threads, true, 0}} {
+		got, err := readStrace(strings.NewReader(c.text), c.goProgram, map[string]connection{"7": {served: true}, "8": {served: true}}, nil)
+		if err != nil || got.Covered != c.want {
+			t.Errorf("%d requests, want %d, %v", got.Covered, c.want, err)
+		}
+	}
+}
+
+// A name is asked for from the connect of its socket to its close, of what was there before from the beginning.
+func TestNamesThatServersAreAskedFor(t *testing.T) {
+	const lookup = `1 2.0 socket(AF_INET, SOCK_DGRAM|SOCK_CLOEXEC|SOCK_NONBLOCK, IPPROTO_IP) = 7 <0.000010>
+1 2.0 connect(7, {sa_family=AF_INET, sin_port=htons(53), sin_addr=inet_addr("10.0.0.1")}, 16) = 0 <0.000010>
+1 2.0 poll([{fd=7, events=POLLIN}], 1, 5000) = 1 ([{fd=7, revents=POLLIN}]) <1.000000>
+`
+	for _, c := range []struct {
+		text  string
+		known map[string]connection
+		want  float64
+	}{
+		{"1 1.0 read(3, \"\"..., 1) = 1 <0.000010>\n" + lookup + "1 3.0 close(7) = 0 <0.000000>\n1 5.0 read(3, \"\"..., 1) = 1 <0.000010>\n", nil, 0.25},
+		{"1 1.0 read(3, \"\"..., 1) = 1 <0.000010>\n" + lookup + "2 5.0 read(3, \"\"..., 1) = 1 <0.000010>\n", nil, 0.75},
+		{"1 1.0 close(7) = 0 <2.000000>\n2 5.0 read(3, \"\"..., 1) = 1 <0.000010>\n", map[string]connection{"7": {asks: 1e-9}}, 0.5},
+		{"1 1.0 restart_syscall(<... resuming interrupted poll ...> <unfinished ...>\n", map[string]connection{"7": {asks: 1e-9}, "8": {}}, 1},
+		{"1 1.0 connect(7, {sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr(\"10.0.0.1\")}, 16) = 0 <0.000010>\n2 5.0 close(7) = 0 <0.000010>\n", nil, 0},
+	} {
+		got, err := readStrace(strings.NewReader(c.text), false, c.known, nil)
+		if err != nil || math.Abs(got.Asking-c.want) > 1e-3 {
+			t.Errorf("%f at a time, want %f, %v:\n%s", got.Asking, c.want, err, c.text)
+		}
+	}
+}
+
 func TestConnectionsThatCannotBeMade(t *testing.T) {
 	const text = `1 1.0 socket(AF_INET, SOCK_STREAM|SOCK_NONBLOCK, IPPROTO_IP) = 7 <0.000010>
 1 1.0 connect(7, {sa_family=AF_INET, sin_port=htons(81), sin_addr=inet_addr("10.0.0.1")}, 16) = -1 EINPROGRESS (Operation now in progress) <0.000010>
@@ -416,17 +475,22 @@ func TestConnectionsThatWereThereBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer near.Close()
+	names, err := net.Dial("udp", "127.0.0.1:53") // nothing is sent
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer names.Close()
 	known := connectionsOf([]int{os.Getpid()}, func(int) string { return "me:" })
 	if len(known) == 0 {
 		t.Skip("the descriptors of a process cannot be looked at here")
 	}
-	for conn, served := range map[net.Conn]bool{near: true, far: false} {
-		raw, err := conn.(*net.TCPConn).SyscallConn()
+	for conn, served := range map[net.Conn]bool{near: true, far: false, names: false} {
+		raw, err := conn.(syscall.Conn).SyscallConn()
 		if err != nil {
 			t.Fatal(err)
 		}
 		err = raw.Control(func(fd uintptr) {
-			if got := known[fmt.Sprint("me:", fd)]; got.served != served || !got.prompt || got.wakes {
+			if got := known[fmt.Sprint("me:", fd)]; got.served != served || !got.prompt || got.wakes || (got.asks != 0) != (conn == names) {
 				t.Errorf("accepted %v: %+v", served, got)
 			}
 		})

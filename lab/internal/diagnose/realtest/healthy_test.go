@@ -156,6 +156,56 @@ var healthyHere = map[string]func(){
 		}
 		select {}
 	},
+	"a server that makes records durable together": func() {
+		file := temporary()
+		type record struct {
+			text [200]byte
+			kept chan struct{}
+		}
+		records := make(chan record, 16)
+		go func() {
+			for first := range records {
+				group := []record{first}
+				for len(records) > 0 {
+					group = append(group, <-records)
+				}
+				for _, r := range group {
+					_, err := file.Write(r.text[:])
+					must(err)
+				}
+				must(file.Sync())
+				for _, r := range group {
+					close(r.kept)
+				}
+			}
+		}()
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		must(err)
+		for range 16 {
+			conn, err := net.Dial("tcp", l.Addr().String())
+			must(err)
+			go func() {
+				for question := make([]byte, 200); ; {
+					askOver(conn, question)
+				}
+			}()
+		}
+		for {
+			conn, err := l.Accept()
+			must(err)
+			go func() {
+				for {
+					r := record{kept: make(chan struct{})}
+					_, err := io.ReadFull(conn, r.text[:])
+					must(err)
+					records <- r
+					<-r.kept
+					_, err = conn.Write(r.text[:])
+					must(err)
+				}
+			}()
+		}
+	},
 	"a ticker that reports once in a while": func() {
 		for range time.Tick(50 * time.Millisecond) {
 			fmt.Println("still here")
