@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpfeed"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/udpline"
 	"github.com/sluice-go/sluice/rtsp"
 )
@@ -24,24 +25,32 @@ type datagrams struct {
 	last  atomic.Int64 // when a report came, in ns since began
 
 	line     *udpline.Line
-	numbers  [2]numbers    // by track
-	pictures int           // the channel for their RTP; -1 without
-	source   atomic.Uint32 // of their packets; 0 before the first
+	pictures int // their track; -1 without
+	tracks   [2]sentTrack
 
 	cutter  rtpfeed.Cutter
 	closing sync.Once
 	closed  chan struct{}
 }
 
+// sentTrack is what a viewer is sent of one track.
+type sentTrack struct {
+	numbers   numbers
+	source    atomic.Uint32 // of its packets; 0 before the first
+	reception udpline.Reception
+}
+
 // lineOptions are 16 MB/s at the most: the peer's socket, where 200 KiB are usual, must not
 // overflow. What is lost is not sent again.
 var lineOptions = udpline.Options{Bears: 0.01, Burst: 32 << 10, Pause: 2 * time.Millisecond}
 
-// track says where a track is sent. channel is that for RTP.
-func (d *datagrams) track(channel int, video bool, to *rtsp.Pair) {
-	if video {
-		d.pictures = channel
+// track says where a track is sent.
+func (d *datagrams) track(number int, f *rtpmedia.Format, to *rtsp.Pair) {
+	if f.Video {
+		d.pictures = number
 	}
+	d.tracks[number].reception.Begin(f.Clock)
+	channel := 2 * number              // for RTP
 	d.ports.forget(d.to[channel+1], d) // of an earlier SETUP
 	d.to[channel] = netip.AddrPortFrom(d.peer, uint16(to.First))
 	d.to[channel+1] = netip.AddrPortFrom(d.peer, uint16(to.Last))
@@ -81,10 +90,10 @@ func (d *datagrams) send(channel int, packet []byte) {
 		return
 	}
 	if channel%2 == 0 && len(packet) >= headerLen {
-		if channel == d.pictures {
-			d.source.Store(binary.BigEndian.Uint32(packet[8:]))
-		}
-		packet = d.numbers[channel/2].renumber(packet)
+		t := &d.tracks[channel/2]
+		t.source.Store(binary.BigEndian.Uint32(packet[8:]))
+		t.reception.Send()
+		packet = t.numbers.renumber(packet)
 	}
 	d.ports.send(channel%2, packet, d.to[channel])
 	d.line.Pace(len(packet), d.closed)
@@ -116,11 +125,23 @@ func (d *datagrams) SetWriteDeadline(time.Time) error { return nil }
 // hearRTCP takes a viewer's reports, borrowed. It does not block.
 func (d *datagrams) hearRTCP(p []byte, now time.Time) {
 	d.last.Store(int64(now.Sub(d.began)))
-	if source := d.source.Load(); source != 0 {
-		for r := range reports(p, source) {
-			d.line.Hear(r, now)
+	for source, r := range reports(p) {
+		for i := range d.tracks {
+			t := &d.tracks[i]
+			if source == 0 || source != t.source.Load() {
+				continue
+			}
+			t.reception.Hear(r)
+			if i == d.pictures {
+				d.line.Hear(r, now)
+			}
 		}
 	}
+}
+
+// received is session.Viewing.Received.
+func (d *datagrams) received() (lost int64, jitter time.Duration, ok bool) {
+	return udpline.Received(&d.tracks[0].reception, &d.tracks[1].reception)
 }
 
 // viewer returns a viewer's sending side.

@@ -146,7 +146,7 @@ func (x *peer) transport(list []rtsp.Transport, track int) (rtsp.Transport, bool
 			if p.udp == nil {
 				p.udp = x.server.ports.viewer(x.udp)
 			}
-			p.udp.track(number, p.formats[track].Video, t.ClientPort)
+			p.udp.track(track, &p.formats[track], t.ClientPort)
 			answer.ClientPort, answer.ServerPort = t.ClientPort, x.server.ports.pair()
 			return answer, true
 		}
@@ -202,6 +202,7 @@ func (x *peer) startPlaying(req *rtsp.Request) (*rtsp.Response, error) {
 // watch makes the viewer. On failure how.Done has been called.
 func (x *peer) watch(p *playing, how session.Viewing) (*live.Viewer, error) {
 	if p.udp != nil {
+		how.Received = p.udp.received
 		return x.server.Watch(p.udp, p.feed.Stream(), p.info, p.options, how)
 	}
 	// x.close closes the connection, also when this fails.

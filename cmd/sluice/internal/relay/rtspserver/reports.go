@@ -7,10 +7,10 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/udpline"
 )
 
-// reports are those on one source in RTCP packets, borrowed (RFC 3550, section 6.4): of a
-// receiver, and of who sends too.
-func reports(p []byte, ssrc uint32) iter.Seq[udpline.Report] {
-	return func(yield func(udpline.Report) bool) {
+// reports are those in RTCP packets, borrowed, with the source that each is on (RFC 3550, section
+// 6.4): of a receiver, and of who sends too.
+func reports(p []byte) iter.Seq2[uint32, udpline.Report] {
+	return func(yield func(uint32, udpline.Report) bool) {
 		const (
 			head, block                  = 8, 24
 			senderReport, receiverReport = 200, 201
@@ -29,8 +29,13 @@ func reports(p []byte, ssrc uint32) iter.Seq[udpline.Report] {
 				continue
 			}
 			for ; blocks > 0 && len(packet) >= block; blocks-- {
-				r := udpline.Report{Lost: packet[4], Highest: binary.BigEndian.Uint32(packet[8:])}
-				if binary.BigEndian.Uint32(packet) == ssrc && !yield(r) {
+				r := udpline.Report{
+					Lost:    packet[4],
+					Total:   udpline.Total(binary.BigEndian.Uint32(packet[4:])),
+					Highest: binary.BigEndian.Uint32(packet[8:]),
+					Jitter:  binary.BigEndian.Uint32(packet[12:]),
+				}
+				if !yield(binary.BigEndian.Uint32(packet), r) {
 					return
 				}
 				packet = packet[block:]

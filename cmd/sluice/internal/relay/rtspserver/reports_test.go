@@ -9,11 +9,21 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/udpline"
 )
 
+// ofSource are the reports on one source.
+func ofSource(p []byte, source uint32) (list []udpline.Report) {
+	for on, r := range reports(p) {
+		if on == source {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
 // Of all that comes together, the reports on one source are found.
 func TestReportsOnASource(t *testing.T) {
 	const source = 7
 	block := func(ssrc, number uint32, lost uint8) rtcp.ReceptionReport {
-		return rtcp.ReceptionReport{SSRC: ssrc, LastSequenceNumber: number, FractionLost: lost, TotalLost: 1<<23 - 1}
+		return rtcp.ReceptionReport{SSRC: ssrc, LastSequenceNumber: number, FractionLost: lost, TotalLost: 1<<24 - number%256, Jitter: number}
 	}
 	p, err := rtcp.Marshal([]rtcp.Packet{
 		&rtcp.ReceiverReport{SSRC: 1, Reports: []rtcp.ReceptionReport{block(6, 1, 1), block(source, 1<<31+5, 255)}},
@@ -24,8 +34,8 @@ func TestReportsOnASource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := slices.Collect(reports(p, source))
-	if want := []udpline.Report{{Highest: 1<<31 + 5, Lost: 255}, {Highest: 9, Lost: 3}}; !slices.Equal(got, want) {
+	got := ofSource(p, source)
+	if want := []udpline.Report{{Highest: 1<<31 + 5, Lost: 255, Total: -5, Jitter: 1<<31 + 5}, {Highest: 9, Lost: 3, Total: -9, Jitter: 9}}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
@@ -35,7 +45,7 @@ func FuzzReports(f *testing.F) {
 	f.Add([]byte{129, 201, 0, 7, 0, 0, 0, 1, 0, 0, 0, 7, 5, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})
 	f.Add([]byte{159, 200, 0, 1, 0, 0, 0, 1})
 	f.Fuzz(func(t *testing.T, p []byte) {
-		got := slices.Collect(reports(p, 7))
+		got := ofSource(p, 7)
 		list, err := rtcp.Unmarshal(p)
 		if err != nil {
 			return
@@ -51,7 +61,7 @@ func FuzzReports(f *testing.F) {
 			}
 			for _, b := range blocks {
 				if b.SSRC == 7 {
-					want = append(want, udpline.Report{Highest: b.LastSequenceNumber, Lost: b.FractionLost})
+					want = append(want, udpline.Report{Highest: b.LastSequenceNumber, Lost: b.FractionLost, Total: udpline.Total(b.TotalLost), Jitter: b.Jitter})
 				}
 			}
 		}

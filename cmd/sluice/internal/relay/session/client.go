@@ -30,12 +30,12 @@ func (s *Client) Attach(stats func() Figures, kick func(error)) {
 	}
 }
 
-// views says that the session is v's.
-func (s *Client) views(v *live.Viewer) {
+// views says that the session is v's. received may be nil.
+func (s *Client) views(v *live.Viewer, received Received) {
 	s.mu.Lock()
 	s.atKey = v.EndAtKey
 	s.mu.Unlock()
-	s.Attach(viewerStats(v), v.Close)
+	s.Attach(viewerStats(v, received), v.Close)
 }
 
 // Count adds a frame of n bytes, its header included, that a publisher sent.
@@ -143,6 +143,9 @@ func (s *Client) End(reason error) error {
 		"reason", Words(reason), "bytes", f.Bytes, "frames", f.Frames, "duration", time.Since(s.Since).Round(time.Millisecond)}
 	if s.Role == RoleViewer {
 		attributes = append(attributes, "jumps", f.Jumps, "dropped", f.Dropped)
+		if f.Reported {
+			attributes = append(attributes, "lost", f.Lost)
+		}
 	}
 	s.said.mu.Lock()
 	defer s.said.mu.Unlock()

@@ -31,18 +31,31 @@ type Figures struct {
 	Jumps   int64         // how often a viewer was moved to a newer key frame
 	Dropped int64         // frames that it missed that way
 	Merge   time.Duration
+
+	// By the peer's own reports, if there were any:
+	Reported bool
+	Lost     int64         // packets that did not come to a viewer
+	Jitter   time.Duration // of those that did
 }
+
+// Received returns what a viewer's peer reports: how many packets did not come, and the jitter of the others; false
+// before its first report. It may be called by any goroutine, also after the viewer's end.
+type Received func() (lost int64, jitter time.Duration, ok bool)
 
 // plus adds the figures that can be added.
 func (f Figures) plus(g Figures) Figures {
 	return Figures{Bytes: f.Bytes + g.Bytes, Frames: f.Frames + g.Frames, Jumps: f.Jumps + g.Jumps, Dropped: f.Dropped + g.Dropped}
 }
 
-// viewerStats returns a function that reads a viewer's figures.
-func viewerStats(v *live.Viewer) func() Figures {
+// viewerStats returns a function that reads a viewer's figures. received may be nil.
+func viewerStats(v *live.Viewer, received Received) func() Figures {
 	return func() Figures {
-		f := v.Stats()
-		return Figures{Bytes: f.Bytes, Frames: f.Frames, Lag: f.Lag, Jumps: f.Jumps, Dropped: f.Dropped, Merge: f.Merge}
+		s := v.Stats()
+		f := Figures{Bytes: s.Bytes, Frames: s.Frames, Lag: s.Lag, Jumps: s.Jumps, Dropped: s.Dropped, Merge: s.Merge}
+		if received != nil {
+			f.Lost, f.Jitter, f.Reported = received()
+		}
+		return f
 	}
 }
 

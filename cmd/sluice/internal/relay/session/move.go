@@ -127,7 +127,7 @@ func (h *Host) ResumeViewer(conn net.Conn, st *live.Stream, m *Moved, how Viewin
 			if done != nil {
 				done()
 			}
-		}, how.Why),
+		}, how.Why, nil),
 	}, *m.Viewer)
 	if err != nil {
 		h.Group.Release()
@@ -135,7 +135,7 @@ func (h *Host) ResumeViewer(conn net.Conn, st *live.Stream, m *Moved, how Viewin
 		release()
 		return nil, err
 	}
-	c.views(v)
+	c.views(v, nil)
 	c.movesViewer(conn, v, how.Inlet)
 	return v, nil
 }

@@ -20,6 +20,8 @@ type Viewing struct {
 	Why func() error
 	// After is live.ViewerOptions.After.
 	After live.Mark
+	// Received returns what the peer reports on what it is sent; nil: it does not report.
+	Received Received
 	// Readable is live.ViewerOptions.OnReadable.
 	Readable func()
 	// Inlet is what reads from the connection, if it can stand still for another process.
@@ -58,7 +60,7 @@ func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions
 		Trailer:    how.Trailer,
 		Unread:     how.Unread,
 		OnReadable: how.Readable,
-		OnClose:    h.closed(c, done, why),
+		OnClose:    h.closed(c, done, why, how.Received),
 	})
 	if err != nil {
 		defer h.Group.Release()
@@ -69,13 +71,13 @@ func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions
 		done()
 		return nil, err
 	}
-	c.views(v)
+	c.views(v, how.Received)
 	c.movesViewer(conn, v, how.Inlet)
 	return v, nil
 }
 
 // closed is live.ViewerOptions.OnClose for a session.
-func (h *Host) closed(c *Client, done func(), why func() error) func(*live.Viewer, error) {
+func (h *Host) closed(c *Client, done func(), why func() error, received Received) func(*live.Viewer, error) {
 	return func(v *live.Viewer, err error) {
 		defer h.Group.Release()
 		defer done()
@@ -90,7 +92,7 @@ func (h *Host) closed(c *Client, done func(), why func() error) func(*live.Viewe
 		if errors.Is(err, live.ErrGone) {
 			err = ErrPeerGone
 		}
-		c.Attach(viewerStats(v), nil)
+		c.Attach(viewerStats(v, received), nil)
 		if PeerError(err) == ErrPeerGone {
 			err = ErrPeerGone // not "write: broken pipe"
 		}

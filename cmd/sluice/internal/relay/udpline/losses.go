@@ -9,6 +9,8 @@ import (
 type Report struct {
 	Highest uint32 // number that it has got, with the count of wraps
 	Lost    uint8  // of 256 packets, since its report before
+	Total   int32  // packets that it has lost so far, less those that came twice
+	Jitter  uint32 // in ticks of the timestamps
 }
 
 // losses are what a viewer's reports on its pictures say of the line, and what follows for the

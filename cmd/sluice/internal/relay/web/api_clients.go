@@ -28,6 +28,10 @@ type ClientInfo struct {
 	Jumps    int64        `json:"jumps"`
 	Dropped  int64        `json:"dropped"`
 	MergeMS  int64        `json:"merge_ms"`
+
+	// Of viewers over UDP that report on what comes, packets and ms:
+	Lost     *int64 `json:"lost,omitempty"`
+	JitterMS *int64 `json:"jitter_ms,omitempty"`
 }
 
 func (w *Server) getClients(rw http.ResponseWriter, r *http.Request) {
@@ -35,10 +39,15 @@ func (w *Server) getClients(rw http.ResponseWriter, r *http.Request) {
 	node := w.nodeName()
 	for _, c := range w.Register.List() {
 		f := c.Figures()
-		list = append(list, ClientInfo{
+		info := ClientInfo{
 			ID: c.ID, Node: node, Role: c.Role, Stream: c.Stream, Protocol: c.Protocol, Address: c.Address, Agent: c.Agent, Token: c.Token, Since: c.Since.UTC(),
 			Bytes: f.Bytes, Frames: f.Frames, LagMS: f.Lag.Milliseconds(), Jumps: f.Jumps, Dropped: f.Dropped, MergeMS: f.Merge.Milliseconds(),
-		})
+		}
+		if f.Reported {
+			jitter := f.Jitter.Milliseconds()
+			info.Lost, info.JitterMS = &f.Lost, &jitter
+		}
+		list = append(list, info)
 	}
 	answerJSON(rw, map[string]any{"clients": list})
 }

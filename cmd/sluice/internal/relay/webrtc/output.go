@@ -103,6 +103,8 @@ type track struct {
 	stream string
 	line   *udpline.Line
 
+	reception udpline.Reception
+
 	ssrc, again pion.SSRC // of the track, and of what is sent again
 	writer      pion.TrackLocalWriter
 
@@ -153,6 +155,7 @@ func (t *track) send(packet []byte) {
 	if !ok {
 		return
 	}
+	t.reception.Send()
 	h := rtp.Header{Version: 2, Marker: packet[1]&0x80 != 0, PayloadType: t.chosen.PayloadType, SequenceNumber: number, Timestamp: at, SSRC: uint32(t.ssrc)}
 	_, _ = t.writer.WriteRTP(&h, packet[headerLen:])
 }
@@ -242,11 +245,28 @@ func (t *track) hear(s *pion.RTPSender, lost func()) {
 	}
 }
 
-// hearLosses takes reports, of which only those on pictures count: sound is a small part.
+// hearLosses takes reports, of which only those on pictures count for the line: sound is a small part.
 func (t *track) hearLosses(list []rtcp.ReceptionReport, now time.Time) {
 	for i := range list {
-		if r := &list[i]; t.chosen.Video && r.SSRC == uint32(t.ssrc) {
-			t.line.Hear(udpline.Report{Highest: r.LastSequenceNumber, Lost: r.FractionLost}, now)
+		r := &list[i]
+		if r.SSRC != uint32(t.ssrc) {
+			continue
+		}
+		report := udpline.Report{Highest: r.LastSequenceNumber, Lost: r.FractionLost, Total: udpline.Total(r.TotalLost), Jitter: r.Jitter}
+		t.reception.Hear(report)
+		if t.chosen.Video {
+			t.line.Hear(report, now)
 		}
 	}
+}
+
+// received is session.Viewing.Received.
+func (o *output) received() (lost int64, jitter time.Duration, ok bool) {
+	var tracks []*udpline.Reception
+	for _, t := range o.tracks {
+		if t != nil {
+			tracks = append(tracks, &t.reception)
+		}
+	}
+	return udpline.Received(tracks...)
 }

@@ -114,6 +114,7 @@ func (v *viewing) start(ctx context.Context, s *Server, info session.Info, o *of
 	v.out = &output{peer: v.peer, line: udpline.New(lineOptions)}
 	for _, c := range chosen {
 		t := &track{chosen: c, stream: "sluice", line: v.out.line, filled: time.Now(), budget: repairRate}
+		t.reception.Begin(c.Clock)
 		t.numbers.video, t.numbers.newest = c.Video, func() uint32 { return v.feed.Newest(c.Video) }
 		if c.Video {
 			t.kept = v.feed.Kept()
@@ -163,7 +164,7 @@ func (v *viewing) prepare() error {
 
 // begin makes the viewer: media can flow.
 func (v *viewing) begin() {
-	viewer, err := v.server.TryWatch(v.out, v.feed.Stream(), v.info, v.options, session.Viewing{Form: live.FormRaw, Why: v.feed.Err, Done: v.release})
+	viewer, err := v.server.TryWatch(v.out, v.feed.Stream(), v.info, v.options, session.Viewing{Form: live.FormRaw, Why: v.feed.Err, Done: v.release, Received: v.out.received})
 	if err != nil {
 		v.end(err)
 		return
