@@ -60,7 +60,7 @@ func (c *Collector) take(h rtp.Header, payload mem.Buf, gap bool) {
 	if gap {
 		c.abandon()
 	}
-	c.at = h.Timestamp
+	c.at, c.from = h.Timestamp, h.SSRC
 	if err := c.sound(payload, h.Marker); err != nil {
 		c.fail(err)
 	}
@@ -77,7 +77,7 @@ func (c *Collector) takeVideo(h rtp.Header, payload mem.Buf, gap bool) {
 		}
 		c.unit.broken = true
 	}
-	c.at = h.Timestamp
+	c.at, c.from = h.Timestamp, h.SSRC
 	if c.unit.size+payload.Len() > c.limit {
 		payload.Release()
 		c.fail(fmt.Errorf("%w: more than %d bytes", ErrTooLong, c.limit))

@@ -13,6 +13,7 @@ import (
 // A Sample is one access unit as it came.
 type Sample struct {
 	Timestamp uint32  // of RTP
+	Another   bool    // its packets are of another source than those of the one before
 	Packed    mem.Buf // as au.Joiner.Frame takes it; retained by the receiver
 }
 
@@ -27,6 +28,8 @@ type Collector struct {
 	order order
 	unit  unit
 	at    uint32 // timestamp of the unit in work
+	from  uint32 // its source, and that of the one before
+	last  uint32
 	// element is how long the frame of MP4A-LATM in work is, in bytes.
 	element int
 	bad     bool // a part of the unit in work is missing
@@ -89,7 +92,9 @@ func (c *Collector) Losses() Losses {
 
 // send delivers a packed unit, transferred.
 func (c *Collector) send(packed mem.Buf) {
-	if err := c.deliver(Sample{Timestamp: c.at, Packed: packed}); err != nil {
+	another := c.from != c.last
+	c.last = c.from
+	if err := c.deliver(Sample{Timestamp: c.at, Another: another, Packed: packed}); err != nil {
 		c.fail(err)
 	}
 }

@@ -84,7 +84,7 @@ const distrust = 5 * time.Second
 // track back, for the order of all: ffmpeg does for 10 s, until sound or pictures that begin late come.
 const heldBack = 12 * time.Second
 
-// oneClock is by how much the arrival of reports may differ from what one clock says.
+// oneClock is by how much the arrival of reports, or packets, may differ from what one clock says.
 const oneClock = time.Second
 
 // NewIntake makes an Intake of units of at most limit bytes. publish takes frames, whose
@@ -303,7 +303,7 @@ func (t *track) take(s Sample) error {
 		}
 		t.config = c
 	}
-	shown := t.place(s.Timestamp)
+	shown := t.place(s.Timestamp, s.Another)
 	decoded := shown
 	if u.Video {
 		ticks := t.decode.at(t.config, u.Key, t.units, t.latest)
@@ -369,7 +369,7 @@ func (t *track) look(u *au.Unit, media []byte) error {
 // place extends the timestamp of a unit and returns its time in the stream. The first
 // unit places the track beside the others: by the sender's clocks if both are known,
 // else by arrival.
-func (t *track) place(timestamp uint32) time.Duration {
+func (t *track) place(timestamp uint32, another bool) time.Duration {
 	if !t.known {
 		t.known, t.latest, t.begin, t.came = true, int64(timestamp), int64(timestamp), t.now
 		if t.reported {
@@ -385,7 +385,7 @@ func (t *track) place(timestamp uint32) time.Duration {
 	} else {
 		step := int64(int32(timestamp - uint32(t.latest)))
 		t.latest += step
-		if t.span(step) < -setBack {
+		if t.jumps(t.span(step), another) {
 			t.resume()
 		}
 	}
@@ -420,7 +420,18 @@ func (t *track) early() bool {
 // another one is used: more than pictures go back in the order in which they are shown.
 const setBack = 10 * time.Second
 
-// resume has the track go on where it was, by arrival, when its timestamps have gone back.
+// setForward is by how much more timestamps go forward than time has gone by when that clock was set forward. A
+// sender that is faster than time may send sound with such pauses in it that are shorter.
+const setForward = time.Minute
+
+// jumps reports whether a timestamp is of another clock than the one before it, from which it is so far: the
+// timestamps of another source begin anywhere (RFC 3550, section 5.1).
+func (t *track) jumps(step time.Duration, another bool) bool {
+	ahead := step - t.now.Sub(t.lastAt)
+	return step < -setBack || ahead > setForward || another && ahead.Abs() > oneClock
+}
+
+// resume has the track go on where it was, by arrival, when its timestamps are of another clock.
 // Those of all tracks do so together: then by the same time, so that they stay together.
 func (t *track) resume() {
 	x := t.intake

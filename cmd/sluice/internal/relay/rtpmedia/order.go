@@ -72,8 +72,8 @@ func (o *order) push(h rtp.Header, payload mem.Buf, yield func(rtp.Header, mem.B
 		// The sender has begun again.
 		o.flush(yield)
 		o.next, o.ssrc = h.SequenceNumber, h.SSRC
-		o.base = o.highest + 1
-		o.highest = o.base
+		o.base = (o.highest>>16+1)<<16 | uint64(h.SequenceNumber)
+		o.highest, o.jitter = o.base, 0
 		o.received, o.before, o.expectedBefore = 1, 0, 0
 		o.gap = true
 		o.give(h, payload, yield)
