@@ -2,6 +2,7 @@ package rtpmedia
 
 import (
 	"encoding/binary"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -119,5 +120,45 @@ func TestReportsWhenNumbersBeginAgain(t *testing.T) {
 			t.Errorf("from %d on: %+v", again, one)
 		}
 		c.Close()
+	}
+}
+
+// Beside the reports on both tracks stands the sender's name (RFC 3550, section 6.1), which is the same: GStreamer takes
+// tracks without one for those of two senders, and joins no clocks.
+func TestReportsNameTheSender(t *testing.T) {
+	c := configs(t)
+	formats := make([]Format, 2)
+	for i, config := range []*au.Config{c[0], au.NewOpusConfig(2)} {
+		var err error
+		if formats[i], err = NewFormat(config); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := map[string]bool{}
+	for range 2 { // streams
+		u := units(c[0], rand.New(rand.NewPCG(1, 2)))[0]
+		out, err := NewMuxer(formats).Append(nil, &u, time.Unix(1000, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, reports := packets(t, out)
+		names := map[string]bool{}
+		for _, p := range reports {
+			list, err := rtcp.Unmarshal(p)
+			if err != nil || len(list) != 2 {
+				t.Fatalf("%x: %v, %v", p, list, err)
+			}
+			report, chunks := list[0].(*rtcp.SenderReport), list[1].(*rtcp.SourceDescription).Chunks
+			if len(chunks) != 1 || chunks[0].Source != report.SSRC || len(chunks[0].Items) != 1 || chunks[0].Items[0].Type != rtcp.SDESCNAME {
+				t.Fatalf("%v", list)
+			}
+			names[chunks[0].Items[0].Text], seen[chunks[0].Items[0].Text] = true, true
+		}
+		if len(reports) != 2 || len(names) != 1 {
+			t.Errorf("%d reports, names %v", len(reports), names)
+		}
+	}
+	if len(seen) != 2 {
+		t.Errorf("names of two streams: %v", seen)
 	}
 }

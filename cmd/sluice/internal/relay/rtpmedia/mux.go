@@ -20,6 +20,7 @@ type Muxer struct {
 	report  uint32    // time of the stream at which the latest reports were sent
 	picture uint16    // number of the picture, for VP9
 	room    int       // bytes of a payload at most
+	name    string    // of the sender, see reports
 }
 
 // muxed is one track.
@@ -34,7 +35,7 @@ const reportEvery = 5000
 
 // NewMuxer makes a Muxer for these tracks, at most one of each kind.
 func NewMuxer(formats []Format) *Muxer {
-	m := &Muxer{room: maxPacket - headerLen}
+	m := &Muxer{room: maxPacket - headerLen, name: fmt.Sprintf("%016x", rand.Uint64())}
 	for _, f := range formats {
 		m.tracks = append(m.tracks, &muxed{
 			format: f,
@@ -113,7 +114,7 @@ func (m *Muxer) Append(dst []byte, u *au.Unit, now time.Time) ([]byte, error) {
 func (m *Muxer) Bound(u *au.Unit) int {
 	const (
 		perPacket = frameLen + headerLen + 8 // and what is before a fragment
-		reports   = 2 * (frameLen + 32)
+		reports   = 2 * (frameLen + 64)
 	)
 	n := reports
 	one := func(size int) { n += size + (size/(m.room-8)+1)*perPacket }
@@ -140,14 +141,17 @@ func (m *Muxer) track(video bool) *muxed {
 	return nil
 }
 
-// reports appends a sender report of each track (RFC 3550, section 6.4.1).
+// reports appends a sender report of each track (RFC 3550, section 6.4.1), with the name that is the same
+// for all (section 6.5.1): by it players know whose clocks belong together, as GStreamer's do.
 func (m *Muxer) reports(dst []byte, at uint32) []byte {
 	wall := ntp(m.wall.Add(time.Duration(int32(at-m.from)) * time.Millisecond))
 	for _, t := range m.tracks {
 		dst = t.appendRTCP(dst, &rtcp.SenderReport{
 			SSRC: t.writer.ssrc, NTPTime: wall, RTPTime: t.clock.at(at),
 			PacketCount: t.writer.packets, OctetCount: t.writer.octets,
-		})
+		}, &rtcp.SourceDescription{Chunks: []rtcp.SourceDescriptionChunk{{
+			Source: t.writer.ssrc, Items: []rtcp.SourceDescriptionItem{{Type: rtcp.SDESCNAME, Text: m.name}},
+		}}})
 	}
 	return dst
 }
@@ -161,8 +165,9 @@ func (m *Muxer) Bye() []byte {
 	return dst
 }
 
-func (t *muxed) appendRTCP(dst []byte, p rtcp.Packet) []byte {
-	b, err := p.Marshal()
+// appendRTCP appends packets together.
+func (t *muxed) appendRTCP(dst []byte, packets ...rtcp.Packet) []byte {
+	b, err := rtcp.Marshal(packets)
 	if err != nil {
 		panic(fmt.Sprintf("rtpmedia: a report that cannot be written: %v", err))
 	}
