@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"bytes"
 	"encoding/hex"
 	"math"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	pion "github.com/pion/webrtc/v4"
 
+	"github.com/sluice-go/sluice/amf0"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
 	"github.com/sluice-go/sluice/flv"
@@ -239,6 +241,67 @@ func TestViewersWhenAnnouncedSoundBegins(t *testing.T) {
 		defer item.Release()
 		return item.Request == nil && item.Response == nil && item.Interleaved.Channel == 2
 	})
+}
+
+// Pictures that the metadata names, and whose sequence header is more than 3 s behind the sound, are described to viewers
+// by RTSP, who keep their sessions when it comes: players read the parameter sets in key frames.
+func TestRTSPViewersWhenAnnouncedPicturesBegin(t *testing.T) {
+	s := rtmpServe(t, withRTSP)
+	script, err := flv.AppendScript(nil, flv.OnMetaData, amf0.ECMAArray{{Name: "videocodecid", Value: 7.0}, {Name: "audiocodecid", Value: 10.0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pictures, sound := []rtmpFrame(nil), []rtmpFrame{{Type: flv.TagScript, Body: string(script)}}
+	for _, f := range rtmpClip() {
+		if f.Type == flv.TagVideo {
+			pictures = append(pictures, f)
+		} else if f.Type == flv.TagAudio {
+			sound = append(sound, f)
+		}
+	}
+	p := rtmpPush(t, s, "rtmp", "live", "s")
+	if err := p.send(sound[:20]); err != nil {
+		t.Fatal(err)
+	}
+	rtmpUntil(t, "it is there", func() bool { return rtspFrames(s, "live/s") >= 18 })
+	v := rtspDial(t, s)
+	v.must(200, "DESCRIBE", "live/s", "")
+	v.must(200, "SETUP", "live/s/trackID=0", "", rtspTCP)
+	v.must(200, "SETUP", "live/s/trackID=1", "", "Transport: RTP/AVP/TCP;unicast;interleaved=2-3")
+	v.must(200, "PLAY", "live/s", "")
+	on := func(channel uint8) []byte {
+		t.Helper()
+		for {
+			item, err := v.r.Read()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if item.Request == nil && item.Response == nil && item.Interleaved.Channel == channel {
+				defer item.Release()
+				return bytes.Clone(item.Interleaved.Payload.Bytes())
+			}
+			item.Release()
+		}
+	}
+	on(2)
+	for i := range pictures {
+		pictures[i].Time += 4000
+	}
+	if err := p.send(pictures[:30]); err != nil {
+		t.Fatal(err)
+	}
+	const header, sequence, key = 12, 7, 5
+	for kinds := map[byte]bool{}; !kinds[sequence] || !kinds[key]; {
+		p := on(0)
+		kind := p[header] & 31
+		if kind == 28 { // a fragment
+			kind = p[header+1] & 31
+		}
+		kinds[kind] = true
+	}
+	v.must(200, "TEARDOWN", "live/s", "")
+	v.ends()
+	p.close()
 }
 
 // A viewer that comes when another publisher has said its codec, and before its first key frame, gets

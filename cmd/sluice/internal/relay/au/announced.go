@@ -8,39 +8,47 @@ import (
 )
 
 // An Assume returns the configuration of a track that a stream's metadata names, or a sequence header, and of
-// which no frame has come: header is that of the sequence header, nil without one. nil: it is not assumed.
-type Assume func(codec flv.FourCC, header *Config) *Config
+// which no frame has come: header is that of the sequence header, nil without one. nil: it is not assumed. With last
+// more is waited for, as where nothing is assumed.
+type Assume func(codec flv.FourCC, header *Config) (c *Config, last bool)
 
 // AssumeSound assumes sound that a sequence header describes, and that of codecs whose form in RTP is the
 // same for each stream: a description in which it stands is right when it begins.
-func AssumeSound(codec flv.FourCC, header *Config) *Config {
+func AssumeSound(codec flv.FourCC, header *Config) (c *Config, last bool) {
 	switch {
 	case codec == flv.CodecOpus && header == nil:
-		return NewOpusConfig(2)
+		return NewOpusConfig(2), false
 	case codec == flv.CodecALaw || codec == flv.CodecMuLaw:
-		return NewPlainConfig(codec, g711Rate, 1)
+		return NewPlainConfig(codec, g711Rate, 1), false
 	case header != nil && header.Rate > 0:
-		return header
+		return header, false
 	}
-	return nil
+	return nil, false
 }
 
 // AssumeAll assumes pictures too, for descriptions that need not say more than their codec.
-func AssumeAll(codec flv.FourCC, header *Config) *Config {
+func AssumeAll(codec flv.FourCC, header *Config) (c *Config, last bool) {
 	switch codec {
 	case flv.CodecAVC, flv.CodecHEVC, flv.CodecAV1, flv.CodecVP9:
 		if header == nil {
-			return &Config{Codec: codec}
+			return &Config{Codec: codec}, false
 		}
-		return header
+		return header, false
 	}
 	return AssumeSound(codec, header)
+}
+
+// AssumeLast is AssumeAll for descriptions that are better with pictures' parameter sets: these are waited for.
+func AssumeLast(codec flv.FourCC, header *Config) (c *Config, last bool) {
+	c, _ = AssumeAll(codec, header)
+	return c, header == nil && (codec == flv.CodecAVC || codec == flv.CodecHEVC)
 }
 
 // announced are the tracks that a stream's metadata or a sequence header names.
 type announced struct {
 	video, audio             bool
 	videoConfig, audioConfig *Config // assumed
+	last                     bool    // and only when nothing has come for the whole time
 	all                      bool    // the metadata says which there are; else there may be others
 }
 
@@ -74,7 +82,9 @@ func announcedBy(source *live.Stream, assume Assume) announced {
 		case codec == 0:
 			return nil
 		}
-		return assume(codec, header)
+		c, last := assume(codec, header)
+		a.last = a.last || last
+		return c
 	}
 	a.videoConfig, a.audioConfig = s.Configs()
 	a.videoConfig, a.audioConfig = configOf(video, a.videoConfig), configOf(audio, a.audioConfig)

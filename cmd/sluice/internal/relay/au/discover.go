@@ -81,7 +81,7 @@ func ofFrames(ctx context.Context, source *live.Stream, wait time.Duration, assu
 		if video != nil && audio != nil || said.all && !missing {
 			return video, audio, nil
 		}
-		assumed := (video != nil || !said.video || said.videoConfig != nil) && (audio != nil || !said.audio || said.audioConfig != nil)
+		assumed := !(said.last && video == nil) && (video != nil || !said.video || said.videoConfig != nil) && (audio != nil || !said.audio || said.audioConfig != nil)
 		if assumed && !shorter && (video != nil || audio != nil) {
 			var stop context.CancelFunc
 			ctx, stop = context.WithTimeout(ctx, discoverMore)

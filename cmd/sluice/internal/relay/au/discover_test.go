@@ -125,6 +125,8 @@ func TestTracksThatAreAssumed(t *testing.T) {
 		{"AAC, header of one before", picture, says(pictures), aacHeader, AssumeSound, "avc1", "", discoverTime},
 		{"Opus, header of one before", picture, says(pictures, id("audiocodecid", float64(flv.CodecOpus))), aacHeader, AssumeSound, "avc1", "", discoverTime},
 		{"AVC", aLaw, says(pictures, id("audiocodecid", 7.0)), "", AssumeAll, "avc1", "alaw of 8000 Hz with 1 channels", discoverMore},
+		{"AVC, waited for", aLaw, says(pictures, id("audiocodecid", 7.0)), "", AssumeLast, "avc1", "alaw of 8000 Hz with 1 channels", discoverTime},
+		{"Opus beside AVC", picture, says(pictures, id("audiocodecid", float64(flv.CodecOpus))), "", AssumeLast, "avc1", "Opus of 48000 Hz with 2 channels", discoverMore},
 		{"AVC, sound alone is assumed", aLaw, says(pictures, id("audiocodecid", 7.0)), "", AssumeSound, "", "alaw of 8000 Hz with 1 channels", discoverTime},
 		{"no number", picture, says(pictures, id("audiocodecid", math.NaN())), "", AssumeAll, "avc1", "", discoverTime},
 		{"odd ids", picture, says(id("audiocodecid", "mp4a"), id("videocodecid", -1.0)), "", AssumeAll, "avc1", "", discoverTime},

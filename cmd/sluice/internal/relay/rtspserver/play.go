@@ -36,7 +36,7 @@ func (x *peer) admitPlay(req *rtsp.Request) (info session.Info, err error) {
 		return info, err
 	}
 	x.place.Leave()
-	tracks, err := rtpfeed.Probe(ctx, st, o.Wait, au.AssumeSound, rtpmedia.NewFormat)
+	tracks, err := rtpfeed.Probe(ctx, st, o.Wait, au.AssumeLast, rtpmedia.NewFormat)
 	if missing := tracks.Missing; len(missing) > 0 {
 		x.server.Log.Info("codecs without a form in RTSP are left out", "stream", info.Stream, "address", info.Address, "codecs", fmt.Sprint(missing))
 	}
