@@ -17,6 +17,25 @@ func TestDigestOfTheSpecification(t *testing.T) {
 	}
 }
 
+// The example of RFC 7616, section 3.9.1.
+func TestDigestWithSHA256(t *testing.T) {
+	const text = `username="Mufasa", realm="http-auth@example.org", uri="/dir/index.html", nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", nc=00000001, cnonce="f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ", qop=auth, algorithm=`
+	for algorithm, want := range map[string]string{
+		"MD5":     "8ca523f5e9506fed4657c9700eebdbec",
+		"SHA-256": "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1",
+		"sha-256": "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1",
+	} {
+		p := Params(text + algorithm)
+		if got := Response("Mufasa", "Circle of Life", "GET", p); got != want {
+			t.Errorf("%s: %s, want %s", algorithm, got, want)
+		}
+		a := Params(Answer("user", "secret", "DESCRIBE", "rtsp://h/s", p, 1))
+		if a["algorithm"] != algorithm || a["response"] != Response("user", "secret", "DESCRIBE", a) {
+			t.Errorf("%s: %v", algorithm, a)
+		}
+	}
+}
+
 func FuzzParams(f *testing.F) {
 	f.Add(`realm="a, b=c", nonce=x,qop="auth"`)
 	f.Add(`a="`)

@@ -16,8 +16,7 @@ func challenged(user *url.Userinfo, challenges []string) *credentials {
 		scheme, rest, _ := strings.Cut(text, " ")
 		switch strings.ToLower(scheme) {
 		case "digest":
-			p := rtspauth.Params(rest)
-			if a := p["algorithm"]; a == "" || strings.EqualFold(a, "MD5") {
+			if p := rtspauth.Params(rest); rtspauth.Knows(p) {
 				return &credentials{user: user, params: p, digest: true}
 			}
 		case "basic":
