@@ -12,6 +12,8 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtspauth"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/rtsp"
 )
 
 // A publisher that sets up a track again means that track, and no other.
@@ -53,6 +55,64 @@ func TestRTSPRequire(t *testing.T) {
 		}
 	}
 	x.must(200, "ANNOUNCE", "live/s", rtspDescription(t), rtspSDP, "Require: ")
+}
+
+// A client of RTSP 2.0 gets the version that there is, and goes on with it on the same connection (RFC 7826,
+// section 17.5.6).
+func TestRTSPOtherVersions(t *testing.T) {
+	s := rtspServe(t, nil)
+	x := rtspDial(t, s)
+	for n := 1; n <= 3; n++ {
+		fmt.Fprintf(x.conn, "OPTIONS %s RTSP/2.0\r\nCSeq: %d\r\nRequire: play.basic\r\n\r\n", x.url("live/s"), n)
+		item, err := x.r.Read()
+		if err != nil || item.Response == nil {
+			t.Fatalf("%+v, %v", item, err)
+		}
+		if r := item.Response; r.Status != 505 || r.Version != rtsp.Version10 || r.Header.Get("CSeq") != fmt.Sprint(n) {
+			t.Errorf("%+v", r)
+		}
+		item.Release()
+	}
+	x.must(200, "OPTIONS", "live/s", "")
+}
+
+// DESCRIBE is answered at any time, and changes nothing (RFC 2326, appendix A); another stream's is not.
+// PLAY says the speed that there is, and the tracks, also when it names one.
+func TestRTSPDescribedAgain(t *testing.T) {
+	s := rtspServe(t, nil)
+	p := rtspDial(t, s)
+	send := p.record("live/s")
+	send(5)
+	p.must(455, "DESCRIBE", "live/s", "")
+	rtmpUntil(t, "the stream has frames", func() bool { return rtspFrames(s, "live/s") >= 5 })
+	v := rtspDial(t, s)
+	described := func() {
+		t.Helper()
+		h := v.must(200, "DESCRIBE", "live/s", "")
+		if h.Get("Content-Type") != "application/sdp" || !strings.HasSuffix(h.Get("Content-Base"), "/live/s/") {
+			t.Errorf("%v", h)
+		}
+		v.must(455, "DESCRIBE", "live/other", "")
+	}
+	described()
+	described()
+	v.must(200, "SETUP", "live/s/trackID=0", "", rtspTCP)
+	described()
+	h := v.must(200, "PLAY", "live/s/trackID=0", "", "Range: npt=0.000-", "Scale: 2.0", "Speed: 3")
+	if h.Get("Scale") != "1.0" || h.Get("Speed") != "1.0" || h.Get("RTP-Info") != "url="+v.url("live/s/trackID=0") {
+		t.Errorf("%v", h)
+	}
+	described()
+	if h := v.must(200, "PLAY", "live/s", ""); h.Get("Scale") != "" {
+		t.Errorf("%v", h)
+	}
+	send(5)
+	v.packet()
+	v.must(200, "TEARDOWN", "live/s", "")
+	v.ends()
+	p.must(200, "TEARDOWN", "live/s", "")
+	p.ends()
+	rtmpUntil(t, "nothing is left of the viewer", func() bool { return s.host.Register.Number(session.RoleViewer) == 0 })
 }
 
 // A client that knows the password is not asked for it again when only its nonce is

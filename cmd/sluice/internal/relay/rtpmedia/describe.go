@@ -207,6 +207,8 @@ func (f *Format) parse(encoding string, params map[string]string) error {
 		channels = int(n)
 	}
 	switch name = strings.ToUpper(name); {
+	case f.Video && interleaved(name, params):
+		return fmt.Errorf("%w: %s in packets that are not in the order of decoding", ErrCodec, name)
 	case name == "H264" && f.Video:
 		f.Codec = flv.CodecAVC
 		f.Config, _ = au.NewVideoConfig(f.Codec, decodeSets(params["sprop-parameter-sets"]))
@@ -242,6 +244,18 @@ func (f *Format) parse(encoding string, params map[string]string) error {
 		f.Config = au.NewPlainConfig(f.Codec, f.Clock, channels)
 	}
 	return nil
+}
+
+// interleaved reports whether units are not sent in the order of decoding, in packets of another form (RFC 6184,
+// section 6.4; RFC 7798, section 7.1).
+func interleaved(name string, params map[string]string) bool {
+	switch name {
+	case "H264":
+		return params["packetization-mode"] == "2"
+	case "H265", "HEVC":
+		return strings.Trim(params["sprop-max-don-diff"], "0 ") != ""
+	}
+	return false
 }
 
 // maxSets bounds the parameter sets of one description.

@@ -19,6 +19,26 @@ func TestFormatsWithoutAForm(t *testing.T) {
 	}
 }
 
+// Units that are sent in another order than that of decoding are said to be left out: packets of such modes
+// have other forms (RFC 6184, section 6.4; RFC 7798, section 4.4.1).
+func TestInterleavedModesAreLeftOut(t *testing.T) {
+	for _, c := range []struct {
+		encoding, fmtp string
+		taken          bool
+	}{
+		{"H264/90000", "packetization-mode=2;sprop-interleaving-depth=2", false},
+		{"H264/90000", "packetization-mode=1", true},
+		{"h265/90000", "sprop-max-don-diff=3", false},
+		{"H265/90000", "sprop-max-don-diff=0", true},
+		{"H265/90000", "", true},
+	} {
+		f, err := ParseFormat(true, 96, c.encoding, Params(c.fmtp))
+		if (err == nil) != c.taken || err != nil && (!errors.Is(err, ErrCodec) || !strings.Contains(err.Error(), "order")) {
+			t.Errorf("%s %s: %+v, %v", c.encoding, c.fmtp, f, err)
+		}
+	}
+}
+
 // Cameras and servers describe their streams out of order, with media of their own,
 // and without the lines that RFC 8866 wants.
 func TestDescriptionsThatAreNotAsTheyShouldBe(t *testing.T) {

@@ -53,11 +53,17 @@ func (x *peer) admitPlay(req *rtsp.Request) (info session.Info, err error) {
 
 // describe answers DESCRIBE.
 func (x *peer) describe(req *rtsp.Request) (*rtsp.Response, error) {
-	if x.record != nil || x.play != nil {
+	switch {
+	case x.record != nil:
 		return x.reply(req, rtsp.StatusMethodNotValid), nil
-	}
-	if info, err := x.admitPlay(req); err != nil {
-		return x.refuse(session.RoleViewer, req, info, err)
+	case x.play == nil:
+		if info, err := x.admitPlay(req); err != nil {
+			return x.refuse(session.RoleViewer, req, info, err)
+		}
+	default: // it changes nothing (RFC 2326, appendix A)
+		if info, _, err := x.info(req, session.RoleViewer); err != nil || info.Stream != x.play.info.Stream {
+			return x.reply(req, rtsp.StatusMethodNotValid), nil
+		}
 	}
 	text, err := rtpmedia.Describe(x.play.info.Stream, x.play.formats)
 	if err != nil {
@@ -162,6 +168,11 @@ func (x *peer) startPlaying(req *rtsp.Request) (*rtsp.Response, error) {
 	}
 	resp := x.reply(req, rtsp.StatusOK)
 	resp.Header.Add("Range", "npt=now-")
+	for _, name := range []string{"Scale", "Speed"} { // what was chosen has to be said (RFC 2326, sections 12.34 and 12.35)
+		if _, ok := req.Header.Lookup(name); ok {
+			resp.Header.Add(name, "1.0")
+		}
+	}
 	if p.viewer != nil {
 		p.viewer.Pause(false)
 		return resp, nil
@@ -254,6 +265,9 @@ func (p *playing) end(reason error) {
 func (p *playing) rtpInfo(base string) string {
 	base, _, _ = strings.Cut(base, "?")
 	base = strings.TrimSuffix(base, "/")
+	if at := strings.LastIndexByte(base, '/'); rtpmedia.IsTrackPath(base[at+1:]) {
+		base = base[:max(at, 0)] // PLAY may name one track
+	}
 	var list []string
 	for i := range p.formats {
 		if p.chosen[i] {

@@ -129,6 +129,11 @@ func (x *peer) answer(req *rtsp.Request) (*rtsp.Response, error) {
 	if _, err := req.Header.CSeq(); err != nil {
 		return req.Reply(rtsp.StatusBadRequest), err
 	}
+	if req.Version != rtsp.Version10 {
+		resp := x.reply(req, rtsp.StatusVersionNotSupported)
+		resp.Version = rtsp.Version10
+		return resp, nil
+	}
 	if names := required(req.Header); names != "" {
 		resp := x.reply(req, rtsp.StatusOptionNotSupported)
 		resp.Header.Add("Unsupported", names)
