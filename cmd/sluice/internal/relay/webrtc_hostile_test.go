@@ -95,7 +95,7 @@ func TestWebRTCRequests(t *testing.T) {
 		t.Errorf("the answer is %s", answer)
 	}
 	session, tag := h.Get("Location"), h.Get("ETag")
-	if !strings.HasPrefix(session, "/live/s/whep/") || len(session) != len("/live/s/whep/")+32 {
+	if !strings.HasPrefix(session, "/live/s/whep/") || len(session) < len("/live/s/whep/")+26 {
 		t.Fatalf("Location %q", session)
 	}
 	const fragment = "Content-Type: application/trickle-ice-sdpfrag"
