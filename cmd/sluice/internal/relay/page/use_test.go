@@ -61,6 +61,16 @@ func TestPageInUse(t *testing.T) {
 		theEndByHLS(t, chromium)
 	})
 
+	t.Run("several tracks by FLV", func(t *testing.T) {
+		t.Parallel()
+		oneTrackOfFLV(t, chromium)
+	})
+
+	t.Run("configurations of FLAC", func(t *testing.T) {
+		t.Parallel()
+		configurationsOfFLAC(t, chromium)
+	})
+
 	t.Run("nothing comes by HLS", func(t *testing.T) {
 		t.Parallel()
 		nothingByHLS(t, chromium)
