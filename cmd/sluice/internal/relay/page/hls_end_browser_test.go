@@ -21,6 +21,18 @@ func theEndByHLS(t *testing.T, chromium context.Context) {
 	b.until(`window.over`)
 }
 
+// hls.js that stops to ask for the playlist of a stream that goes on is given up.
+func silenceByHLS(t *testing.T, chromium context.Context) {
+	b := open(t, chromium, newFakeServer(t, Options{HLS: true}), "/", desktop, false)
+	fakeHLS(b)
+	b.until(`window.began`)
+	value[bool](b, `(HLS.silence = 100, emit("LEVEL_UPDATED", { details: { live: true, fragments: [] } }), true)`)
+	b.until(`window.failed`)
+	if over := value[bool](b, `Boolean(window.over)`); over {
+		t.Error("a stream that goes on has ended")
+	}
+}
+
 // A server that answers 503 for a playlist that it had has viewers enough: nothing comes of the stream.
 func nothingByHLS(t *testing.T, chromium context.Context) {
 	for details, want := range map[string]string{"levelLoadError": "NothingCame", "manifestLoadError": "HttpStatusCodeInvalid"} {
@@ -52,6 +64,7 @@ func fakeHLS(b *tab) {
 		Object.defineProperty(window, "Hls", { value: Hls, writable: false }); // the library cannot replace it
 		window.emit = (name, data) => (on[name] ?? []).forEach((f) => f(name, data));
 		import("/assets/hlsplay.js").then(({ HLS }) => {
+			window.HLS = HLS;
 			const h = new HLS("/live/s.m3u8");
 			h.on("ended", () => { window.over = true; });
 			h.on("error", (_, detail) => { window.failed = detail; });

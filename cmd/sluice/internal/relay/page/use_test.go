@@ -59,6 +59,7 @@ func TestPageInUse(t *testing.T) {
 	t.Run("the end by HLS", func(t *testing.T) {
 		t.Parallel()
 		theEndByHLS(t, chromium)
+		silenceByHLS(t, chromium)
 	})
 
 	t.Run("several tracks by FLV", func(t *testing.T) {

@@ -21,8 +21,8 @@ function load() {
   return library;
 }
 
-const look = 500; // ms between two looks at a picture behind which nothing comes any more
-const still = 2000; // ms without a movement that are its end
+const look = 500; // ms between two looks at a picture that may stand still
+const still = 2000; // ms without a movement that are its end, when nothing comes any more
 
 const hasMSE = () => Boolean(window.MediaSource || window.ManagedMediaSource);
 
@@ -31,7 +31,10 @@ export const playable = () => hasMSE() || native();
 
 export class HLS {
   #url; #past; #video = null; #hls = null; #over = false; #listeners = {};
-  #looks = 0; // the timer of awaitEnd
+  #looks = 0; // the timer of watch
+
+  // ms after which hls.js, which gives up a playlist after 20 s, has stopped to ask for one.
+  static silence = 25_000;
 
   // past: of what was recorded, which is seen from its beginning.
   constructor(url, past = false) {
@@ -65,9 +68,9 @@ export class HLS {
     let last = NaN, loading = false;
     hls.on(Hls.Events.LEVEL_UPDATED, (_, { details: { live, fragments } }) => {
       last = live ? NaN : fragments.at(-1)?.start;
-      clearInterval(this.#looks);
-      if (!live) this.#awaitEnd(() => loading);
+      this.#watch(live, () => loading);
     });
+    hls.on(Hls.Events.LEVEL_LOADING, () => this.#watch(true, () => false));
     hls.on(Hls.Events.FRAG_LOADING, () => { loading = true; });
     hls.on(Hls.Events.FRAG_BUFFERED, () => { loading = false; });
     hls.on(Hls.Events.ERROR, (_, { fatal, type: kind, details, response, error }) => {
@@ -89,16 +92,21 @@ export class HLS {
     hls.loadSource(this.#url);
   }
 
-  // awaitEnd ends when all that there is has been shown. hls.js says once that the picture stands: that
-  // may have been before the playlist had its end, or short of the last segment.
-  #awaitEnd(loading) {
+  // watch ends when all that there is of a stream that is over has been shown. hls.js says once that the picture
+  // stands: that may have been before the playlist had its end, or short of the last segment. Of a live one it
+  // may stop to ask for the playlist, which is a failure: the player connects again.
+  #watch(live, loading) {
     const video = this.#video;
     let [time, since] = [NaN, 0];
+    clearInterval(this.#looks);
     this.#looks = setInterval(() => {
       const { buffered, currentTime } = video;
       const ahead = buffered.length ? buffered.end(buffered.length - 1) - currentTime : 0;
-      if (video.paused || loading() || ahead > 0.5 || currentTime !== time) [time, since] = [currentTime, performance.now()];
-      else if (performance.now() - since >= still) this.#end();
+      const goesOn = !live && (loading() || ahead > 0.5);
+      if (video.paused || goesOn || currentTime !== time) [time, since] = [currentTime, performance.now()];
+      else if (performance.now() - since < (live ? HLS.silence : still)) return;
+      else if (live) this.#fail("NetworkError", "NothingCame", {});
+      else this.#end();
     }, look);
   }
 
