@@ -60,6 +60,12 @@ func inherited(getenv func(string) string, pid, first int) (*Sockets, error) {
 			return nil, fmt.Errorf("%w: descriptor %d", ErrSockets, first+i)
 		}
 		l, err := net.FileListener(f)
+		if err != nil {
+			if p, wrong := net.FilePacketConn(f); wrong == nil {
+				p.Close()
+				err = fmt.Errorf("%s is a socket for datagrams (ListenDatagram=): SRT and WebRTC open theirs themselves", p.LocalAddr())
+			}
+		}
 		f.Close()
 		if err != nil {
 			s.Close()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -94,6 +95,29 @@ func TestSocketsThatAreNotThere(t *testing.T) {
 		if _, err := inherited(env("LISTEN_PID", pid, "LISTEN_FDS", n), os.Getpid(), 900); !errors.Is(err, ErrSockets) {
 			t.Errorf("%s sockets: %v", n, err)
 		}
+	}
+}
+
+// A socket for datagrams, of which there is no listener, is said to be one.
+func TestSocketForDatagrams(t *testing.T) {
+	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	f, err := conn.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Inherited closes it, under its number.
+	n, err := unix.Dup(int(f.Fd()))
+	f.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = inherited(env("LISTEN_PID", strconv.Itoa(os.Getpid()), "LISTEN_FDS", "1"), os.Getpid(), n)
+	if !errors.Is(err, ErrSockets) || !strings.Contains(err.Error(), "ListenDatagram=") || !strings.Contains(err.Error(), conn.LocalAddr().String()) {
+		t.Errorf("%v", err)
 	}
 }
 
