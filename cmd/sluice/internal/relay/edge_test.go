@@ -239,7 +239,7 @@ func TestEdgeLocalStreamGoesFirst(t *testing.T) {
 func TestEdgePublisherTakesTheOriginsPlace(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		far := rtmpServe(t, nil)
-		near := rtmpServeWith(t, nil, func(s *Server) {
+		near := rtmpServeWith(t, func(c *relayConfig) { c.PublishTimeout = time.Hour }, func(s *Server) {
 			edgeFast(t, edgeAddress(far, "rtmp"))(s)
 			s.host.Times.Lost = time.Hour
 			if lost {
@@ -272,6 +272,11 @@ func TestEdgePublisherTakesTheOriginsPlace(t *testing.T) {
 		}
 		if st, ok := near.host.Hub.Stream("live/s"); !ok || st.Publisher() == nil || st.Publisher().Name() == edgeAddress(far, "rtmp") {
 			t.Error("nothing is published here")
+		}
+		// The origin's connection is silent, and does not end by itself.
+		relayEventually(t, "the pull has ended", func() bool { return near.host.Puller.(*pull.Origin).Stats().Active == 0 })
+		if n := near.host.Register.Number(session.RolePublisher); n != 1 {
+			t.Errorf("%d publishers", n)
 		}
 	}
 }

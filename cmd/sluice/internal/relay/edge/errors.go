@@ -20,6 +20,7 @@ var (
 var (
 	errUnwanted  = errors.New("edge: no viewers are left")
 	errStart     = errors.New("edge: the origin sends no frame in time")
+	errAnswer    = errors.New("edge: the origin does not answer, and others are asked")
 	errTrickle   = errors.New("edge: the origin sends bytes, and no whole frame in time")
 	errElsewhere = errors.New("edge: the stream is elsewhere now")
 	errOver      = errors.New("edge: the origin ended the stream")

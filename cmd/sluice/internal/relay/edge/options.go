@@ -36,6 +36,14 @@ type Resuming interface {
 // first frame of each connection.
 type Routed interface{ Through(Way) }
 
+// An Ended is a Sink from which its stream can be taken: by another publisher, or an operator.
+type Ended interface {
+	// Done is closed then.
+	Done() <-chan struct{}
+	// Err returns why, and nil before.
+	Err() error
+}
+
 // Local is the server that streams are pulled for.
 type Local interface {
 	// Publish makes a pull the publisher of a stream. An error ends the pull;
@@ -66,6 +74,9 @@ type Options struct {
 	// Start is how long a connection to the origin may take until its first
 	// frame; 10 s.
 	Start time.Duration
+	// Answer is how long origins may take to answer while there are others to ask, all together but the last;
+	// a quarter of Start. Each has two fifths of it at least. Those that Locate returns are not limited.
+	Answer time.Duration
 	// Idle is the longest silence of the origin; 10 s. A frame has to be there in twice that, whatever
 	// comes of it.
 	Idle time.Duration
@@ -99,6 +110,7 @@ func (o Options) withDefaults() Options {
 	o.ID = cmp.Or(o.ID, NewID())
 	o.Linger = cmp.Or(o.Linger, 10*time.Second)
 	o.Start = cmp.Or(o.Start, 10*time.Second)
+	o.Answer = cmp.Or(o.Answer, o.Start/4)
 	o.Idle = cmp.Or(o.Idle, 10*time.Second)
 	o.Retry = cmp.Or(o.Retry, 250*time.Millisecond)
 	o.RetryMost = max(cmp.Or(o.RetryMost, 3*time.Second), o.Retry)

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvbody"
 	"github.com/sluice-go/sluice/flv"
@@ -27,7 +26,7 @@ func (q *pulling) pullHTTP(ctx context.Context, deliver func(live.Frame) error) 
 		return fmt.Errorf("edge: %w", withoutURL(err))
 	}
 	defer resp.close()
-	q.answered = time.Now()
+	q.answers()
 	if err := answer(resp.status); err != nil {
 		resp.body.Recycle()
 		return err

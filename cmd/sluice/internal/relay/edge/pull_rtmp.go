@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"time"
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/brief"
@@ -47,7 +46,7 @@ func (q *pulling) pullRTMP(ctx context.Context, deliver func(live.Frame) error) 
 	if err := c.Play(name); err != nil {
 		return refused(err, true)
 	}
-	q.answered = time.Now()
+	q.answers()
 	for {
 		m, err := c.ReadMessage()
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -375,6 +376,38 @@ func TestSeveralOrigins(t *testing.T) {
 		}
 		if err := pull(t, p, "live/none"); !errors.Is(err, ErrNotFound) {
 			t.Errorf("what no origin has: %v", err)
+		}
+	})
+}
+
+// A machine that is off, or hangs, answers nothing: the next origin is asked before viewers have gone. The last of all
+// has the time for a first frame.
+func TestOriginThatDoesNotAnswer(t *testing.T) {
+	ways(t, func(t *testing.T, serve func(*source, *testing.T) string) {
+		const answer = 20 * time.Millisecond
+		off, err := net.Listen("tcp", "127.0.0.1:0") // the kernel connects, and nothing accepts
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer off.Close()
+		slow := func(int64) string {
+			<-time.After(4 * answer)
+			return ""
+		}
+		origins, err := ParseOrigins([]string{"http://" + off.Addr().String(), "rtmp://" + off.Addr().String(), serve(&source{answer: slow, deliver: forever}, t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &local{}
+		l.viewers.Store(1)
+		p := newPuller(t, "http://127.0.0.1:1", l, func(o *Options) { o.Origins, o.Answer, o.Start, o.Idle = origins, 2*answer, time.Hour, time.Hour })
+		if err := pull(t, p, "live/s"); err != nil {
+			t.Fatal(err)
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if order := p.health.order(origins, time.Now()); order[0] != origins[2] {
+			t.Errorf("%v is asked first", order[0])
 		}
 	})
 }

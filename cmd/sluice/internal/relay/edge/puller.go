@@ -146,6 +146,7 @@ type pulling struct {
 	from     *Origin                                 // that is asked
 	asks     Path                                    // by which it is
 	answered time.Time                               // when it did
+	mute     *time.Timer                             // ends a connection that is not answered; nil: none
 	way      Way                                     // that the stream comes, as it says
 	again    atomic.Pointer[context.CancelCauseFunc] // ends the connection that there is
 	sink     Sink                                    // nil before the first frame

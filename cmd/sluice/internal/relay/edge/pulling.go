@@ -74,7 +74,7 @@ func (q *pulling) keep(ctx context.Context, end context.CancelCauseFunc) error {
 
 // sinkErr is why the sink takes nothing more, if it says that.
 func (q *pulling) sinkErr() error {
-	if sink, ok := q.sink.(interface{ Err() error }); ok {
+	if sink, ok := q.sink.(Ended); ok {
 		return sink.Err()
 	}
 	return nil
@@ -109,10 +109,15 @@ func (q *pulling) round(ctx context.Context, end context.CancelCauseFunc) error 
 	p.mu.Lock()
 	origins = p.health.order(origins, time.Now())
 	p.mu.Unlock()
-	for _, from := range origins {
+	for i, from := range origins {
 		q.from = from
 		before := q.latest
-		err := q.connection(ctx, end)
+		within := time.Duration(0)
+		if others := len(origins) - 1; i < others && p.options.Locate == nil {
+			// A machine that is off says nothing at all, for longer than viewers wait.
+			within = max(p.options.Answer/time.Duration(others), 2*p.options.Answer/5)
+		}
+		err := q.connection(ctx, end, within)
 		said := errors.Is(err, ErrNotFound) || errors.Is(err, ErrDenied)
 		came := q.latest.After(before)
 		if ctx.Err() == nil {
@@ -136,14 +141,19 @@ func (q *pulling) round(ctx context.Context, end context.CancelCauseFunc) error 
 	return reason
 }
 
-// connection pulls over one connection and returns why it ended.
-func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc) error {
+// connection pulls over one connection and returns why it ended. The answer may take so long; 0: as long
+// as the first frame.
+func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc, within time.Duration) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	q.again.Store(&cancel)
 	// One timeout for everything before the first frame.
 	starting := time.AfterFunc(q.puller.options.Start, func() { cancel(errStart) })
 	defer starting.Stop()
+	if within > 0 {
+		q.mute = time.AfterFunc(within, func() { cancel(errAnswer) })
+		defer func() { q.mute.Stop(); q.mute = nil }()
+	}
 	late := q.deadline(ctx, cancel)
 	defer late.Stop()
 	first, began := true, time.Now()
@@ -200,6 +210,14 @@ func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc
 	return shorten(err)
 }
 
+// answers says that the origin has answered.
+func (q *pulling) answers() {
+	q.answered = time.Now()
+	if q.mute != nil {
+		q.mute.Stop()
+	}
+}
+
 // frameTime is how long the next frame may take.
 func (q *pulling) frameTime() time.Duration { return 2 * q.puller.options.Idle }
 
@@ -237,7 +255,7 @@ func (q *pulling) begin(ctx context.Context, end context.CancelCauseFunc) error 
 	}
 	q.sink = sink
 	q.log.Info("pulling from the origin", "origin", q.from.String())
-	q.puller.running.Go(func() { q.watch(ctx, end) })
+	q.puller.running.Go(func() { q.watch(ctx, sink, end) })
 	return nil
 }
 
@@ -250,8 +268,14 @@ func (q *pulling) announce() {
 	}
 }
 
-// watch ends the pull when the stream has had no viewers for Linger.
-func (q *pulling) watch(ctx context.Context, end context.CancelCauseFunc) {
+// watch ends the pull when the stream has had no viewers for Linger, or is not the pull's any more: an origin that
+// sends nothing would be waited for until Idle.
+func (q *pulling) watch(ctx context.Context, sink Sink, end context.CancelCauseFunc) {
+	var lost <-chan struct{}
+	ended, ok := sink.(Ended)
+	if ok {
+		lost = ended.Done()
+	}
 	linger := q.puller.options.Linger
 	tick := time.NewTicker(max(linger/8, time.Millisecond))
 	defer tick.Stop()
@@ -259,6 +283,9 @@ func (q *pulling) watch(ctx context.Context, end context.CancelCauseFunc) {
 	for {
 		select {
 		case <-ctx.Done():
+			return
+		case <-lost:
+			end(ended.Err())
 			return
 		case now := <-tick.C:
 			if q.puller.options.Local.Viewers(q.stream) > 0 {

@@ -243,7 +243,10 @@ func (p *pulled) Publish(f live.Frame) error {
 // Through implements edge.Routed.
 func (p *pulled) Through(way edge.Way) { p.origin.host.ComesThrough(p.publisher, way) }
 
-// Err returns why the stream is not the pull's any more, or nil.
+// Done implements edge.Ended.
+func (p *pulled) Done() <-chan struct{} { return p.publisher.Done() }
+
+// Err implements edge.Ended.
 func (p *pulled) Err() error { return p.publisher.Err() }
 
 // resumed is a pull from an origin that numbers nothing.
