@@ -55,18 +55,19 @@ SLUICE_CLUSTER_SECRET is that of the nodes of a cluster, which with
 SLUICE_CLUSTER_SECRET_ACCEPT may have that one too while it is changed,
 SLUICE_TURN_SECRET that of TURN servers, SLUICE_SRT_PASSPHRASE encrypts SRT.
 
-An interrupt or SIGTERM ends it: sessions have 5 seconds for what is on its way;
-a second one ends it at once. SIGHUP reads the configuration and the certificate
-again and applies what it can without ending a session; the log says what has
-changed and what waits for a restart.
+An interrupt or SIGTERM ends it: sessions have 5 seconds for what is on its way,
+and what hangs, such as a disk, has 12; a second one ends it at once. SIGHUP reads
+the configuration and the certificate again and applies what it can without ending
+a session; the log says what has changed and what waits for a restart.
 
 SIGUSR2 starts the program again, as it is on disk by then, and hands over to it;
 serve --upgrade takes over from the server at --upgrade-socket. When that fails,
 the running server goes on.
 
-Exit codes: 0 ended by a signal; 1 it cannot listen, or a listener failed; 2
-wrong command line or configuration, or files and directories that these name
-cannot be used; 3 ended by a second signal.`
+Exit codes: 0 ended by a signal; 1 it cannot listen, a listener failed, or
+something hangs at the end, which the last line names; 2 wrong command line or
+configuration, or files and directories that these name cannot be used; 3 ended
+by a second signal.`
 
 func (a App) serve() *cobra.Command {
 	f := newSettingFlags()
@@ -155,9 +156,9 @@ func (a App) runServe(c config.Config, asJSON, upgrade bool, again func() (confi
 		options.Given, options.Successor = from.Take, true
 		ready = systemd.Main(os.Getpid())
 	}
-	server, err := openServer(c, options, from)
+	server, err := begun(signals, func() (*relay.Server, error) { return openServer(c, options, from) })
 	if err != nil {
-		return err
+		return lastLine(queue, err)
 	}
 	if err := a.announce(c, asJSON, server, log); err != nil {
 		server.Close()
@@ -169,7 +170,18 @@ func (a App) runServe(c config.Config, asJSON, upgrade bool, again func() (confi
 	if err := systemd.Notify(os.Getenv, ready); err != nil {
 		log.Warn("the service manager does not hear that the server is ready", "error", err)
 	}
-	return serveUntilEnd(server, signals, func() { replace(program, server, log) })
+	return lastLine(queue, serveUntilEnd(server, signals, func() { replace(program, server, log) }))
+}
+
+// lastLine writes an error that has ended a server into the queue of its log: Main would wait for what reads that, which may
+// read nothing any more.
+func lastLine(q io.Writer, err error) error {
+	var exit *exitError
+	if !errors.As(err, &exit) {
+		return err
+	}
+	fmt.Fprintf(q, "sluice: %s\n", inOneLine(err.Error()))
+	return &exitError{code: exit.code}
 }
 
 // openServer returns a server that listens and, with from, has taken over from the one that runs.

@@ -1,10 +1,17 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay"
 )
+
+// beginEnd is how long a server that is being opened has for that when a signal ends it.
+const beginEnd = 5 * time.Second
 
 // signals are what an operator asks of a server that runs. Each kind has a channel of its own, since
 // package signal drops what a channel has no room for: many of one kind, that come while the
@@ -29,4 +36,34 @@ func receiveSignals() (s signals, stop func()) {
 		signal.Stop(s.reload)
 		signal.Stop(s.upgrade)
 	}
+}
+
+// begun returns what open does. A signal that ends the server is for the server when that is open; what hangs, as on a
+// disk that does not answer, is left behind after beginEnd, and at a second signal.
+func begun(s signals, open func() (*relay.Server, error)) (*relay.Server, error) {
+	var server *relay.Server
+	var err error
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		server, err = open()
+	}()
+	select {
+	case <-over:
+		return server, err
+	case first := <-s.end:
+		late := time.NewTimer(beginEnd)
+		defer late.Stop()
+		select {
+		case <-over:
+			select {
+			case s.end <- first:
+			default: // there are others
+			}
+			return server, err
+		case <-late.C:
+		case <-s.end:
+		}
+	}
+	return nil, fail(errors.New("serve: ended by a signal while it began, which hangs: a disk that does not answer, perhaps"))
 }

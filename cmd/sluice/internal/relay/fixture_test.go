@@ -27,7 +27,7 @@ const relayWait = 2 * time.Minute
 // calm are time limits that nothing reaches in a test. Tests of a limit make it shorter.
 var calm = session.Times{
 	Header: relayWait, Request: relayWait, Idle: relayWait, Answer: relayWait, Silence: relayWait, Rate: relayWait,
-	Ask: relayWait / 4, Lag: relayWait, Stall: relayWait, Hook: relayWait, Events: relayWait, Quiet: relayWait,
+	Ask: relayWait / 4, Lag: relayWait, Stall: relayWait, Hook: relayWait, Events: relayWait, End: relayWait, Quiet: relayWait,
 }
 
 // relayConfig is what a test may change of a server.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/archive"
@@ -38,7 +39,11 @@ type Server struct {
 	ending sync.Once
 	ended  chan struct{} // closed when Shutdown has finished
 	endErr error
+	awaits atomic.Value // string: what the end waits for
 }
+
+// ErrHangs means that something did not end with the server, which has ended without it.
+var ErrHangs = errors.New("the end was cut off")
 
 // manyDescriptors is for how many there is room from the beginning: 128 KB of the
 // kernel's memory.
@@ -139,7 +144,8 @@ func (s *Server) takeOver(i *Inheritance, before func()) error {
 
 // Serve runs the server, which must listen, until ctx is done or a listener
 // fails. Then it shuts down, for at most DrainTime, and returns the listener's
-// error. It is not an error if sessions had to be cut off. After a call of
+// error. It is not an error if sessions had to be cut off. What does not end then, as what waits for a disk that does
+// not answer, is left behind after Times.End, with ErrHangs: the process is to end. After a call of
 // Shutdown or Close it returns http.ErrServerClosed. Call it once.
 func (s *Server) Serve(ctx context.Context) error {
 	failed := make(chan error, len(s.listeners.list)+1)
@@ -176,24 +182,46 @@ func (s *Server) Serve(ctx context.Context) error {
 	case <-s.host.Ctx.Done():
 		err = http.ErrServerClosed
 	}
-	if err != http.ErrServerClosed {
-		if s.cluster != nil && ctx.Err() != nil {
-			s.cluster.leave()
-		}
-		drain, cancel := context.WithTimeout(context.Background(), DrainTime)
-		defer cancel()
-		first, ending := s.end(drain)
-		switch {
-		case !first: // Shutdown or Close was called as well, and has said how that went
-			err = cmp.Or(err, http.ErrServerClosed)
-		case errors.Is(ending, context.DeadlineExceeded):
-			s.host.Log.Warn("sessions were cut off", "after", DrainTime, "error", ending)
-		case ending != nil:
-			err = errors.Join(err, ending)
+	if err == http.ErrServerClosed {
+		running.Wait()
+		<-s.ended
+		return err
+	}
+	if s.cluster != nil && ctx.Err() != nil {
+		s.cluster.leave()
+	}
+	over := make(chan error, 1)
+	go func() { over <- s.finish(err, &running) }()
+	steps := time.NewTicker(s.host.Times.End / endSteps)
+	defer steps.Stop()
+	for range endSteps {
+		select {
+		case err := <-over:
+			return err
+		case <-steps.C:
 		}
 	}
+	return errors.Join(err, fmt.Errorf("%w after %v, while it waited for %v: a disk that does not answer, perhaps", ErrHangs, s.host.Times.End, s.awaits.Load()))
+}
+
+// endSteps are the parts of Times.End: a time in which the process stands still is one of them.
+const endSteps = 12
+
+// finish ends the server, which Serve has decided on because of err, nil for its context, and returns Serve's error.
+func (s *Server) finish(err error, running *sync.WaitGroup) error {
+	drain, cancel := context.WithTimeout(context.Background(), DrainTime)
+	defer cancel()
+	first, ending := s.end(drain)
+	switch {
+	case !first: // Shutdown or Close was called as well, and has said how that went
+		err = cmp.Or(err, http.ErrServerClosed)
+	case errors.Is(ending, context.DeadlineExceeded):
+		s.host.Log.Warn("sessions were cut off", "after", DrainTime, "error", ending)
+	case ending != nil:
+		err = errors.Join(err, ending)
+	}
+	s.awaits.Store("work that goes on beside, such as the deletion of recordings")
 	running.Wait()
-	<-s.ended
 	return err
 }
 
@@ -241,6 +269,7 @@ func (s *Server) Close() error {
 }
 
 func (s *Server) shutdown(ctx context.Context) error {
+	s.awaits.Store("listeners and publishers")
 	if s.cluster != nil {
 		s.cluster.drain() // before streams end, so that others look elsewhere
 		defer s.cluster.close()
@@ -257,20 +286,25 @@ func (s *Server) shutdown(ctx context.Context) error {
 			c.Stop(session.ErrClosing)
 		}
 	}
+	s.awaits.Store("streams that are pulled")
 	if s.host.Puller != nil {
 		errs = append(errs, s.host.Puller.Close(ctx))
 	}
 	// Viewers and recordings get the rest of their streams.
 	s.host.Hub.Close()
+	s.awaits.Store("recordings")
 	if s.host.Recorder != nil {
 		errs = append(errs, s.host.Recorder.Close(ctx))
 	}
+	s.awaits.Store("commands")
 	if s.host.Commands != nil {
 		errs = append(errs, s.host.Commands.Close(ctx))
 	}
+	s.awaits.Store("pushes")
 	if s.host.Pusher != nil {
 		errs = append(errs, s.host.Pusher.Close(ctx))
 	}
+	s.awaits.Store("sessions")
 	s.hls.Close()
 	errs = append(errs, s.host.Writer.Shutdown(ctx), s.web.Shutdown(ctx), s.host.Group.Wait(ctx))
 	s.host.Writer.Close()
@@ -284,6 +318,7 @@ func (s *Server) shutdown(ctx context.Context) error {
 	if s.webrtc != nil {
 		s.webrtc.Close()
 	}
+	s.awaits.Store("the delivery of events, and the directory for them")
 	if s.events != nil { // all sessions have ended
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			// The events of those that were cut off have not been delivered.
@@ -293,6 +328,7 @@ func (s *Server) shutdown(ctx context.Context) error {
 		}
 		errs = append(errs, s.events.Close(ctx))
 	}
+	s.awaits.Store("the file of bans")
 	if !s.upgrades.handedOver() { // the successor has the file
 		if err := s.host.Gate.SaveBans(); err != nil {
 			s.host.Log.Error("bans are not saved: at a restart they will be what they were", "error", err)

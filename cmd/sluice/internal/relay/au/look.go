@@ -67,14 +67,10 @@ var shapes = [...][2]int{
 // spelledOut is the number of a shape that is none of the table's.
 const spelledOut = 255
 
-// widestShape is by how much pixels may be wider than high, or higher than wide: half a picture, or a field of
-// it, has 4. What is beyond it is a mistake that decoders pass over, and a picture of that width no browser takes.
-const widestShape = 8
-
 func (l *Look) shape(said bool, number uint8, width, height uint16) {
 	switch {
 	case !said:
-	case number == spelledOut && min(width, height) > 0 && max(width, height)/min(width, height) < widestShape:
+	case number == spelledOut && width > 0 && height > 0:
 		l.PixelWidth, l.PixelHeight = int(width), int(height)
 	case number > 0 && int(number) < len(shapes):
 		l.PixelWidth, l.PixelHeight = shapes[number][0], shapes[number][1]

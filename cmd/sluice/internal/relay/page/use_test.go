@@ -62,16 +62,6 @@ func TestPageInUse(t *testing.T) {
 		silenceByHLS(t, chromium)
 	})
 
-	t.Run("several tracks by FLV", func(t *testing.T) {
-		t.Parallel()
-		oneTrackOfFLV(t, chromium)
-	})
-
-	t.Run("configurations of FLAC", func(t *testing.T) {
-		t.Parallel()
-		configurationsOfFLAC(t, chromium)
-	})
-
 	t.Run("nothing comes by HLS", func(t *testing.T) {
 		t.Parallel()
 		nothingByHLS(t, chromium)

@@ -7,22 +7,17 @@ import (
 	"github.com/sluice-go/sluice/flv"
 )
 
-// nals packs the NAL units of a picture. At the beginning of a key frame, behind its delimiter, come the
-// parameter sets, unless it has them: then who joins there needs nothing else.
+// nals packs the NAL units of a picture. Before a key frame come the parameter sets,
+// unless it has them: then who joins there needs nothing else.
 func (w *writer) nals(u *au.Unit) {
-	parts := u.Parts
-	has := slices.ContainsFunc(parts, func(p []byte) bool { return au.IsSet(u.Codec, p) })
+	has := slices.ContainsFunc(u.Parts, func(p []byte) bool { return au.IsSet(u.Codec, p) })
 	if u.Key && !has && u.Config != nil {
-		if len(parts) > 1 && au.IsDelimiter(u.Codec, parts[0]) {
-			w.nal(u.Codec, parts[0], false)
-			parts = parts[1:]
-		}
 		for _, s := range u.Config.Sets {
 			w.nal(u.Codec, s, false)
 		}
 	}
-	for i, p := range parts {
-		w.nal(u.Codec, p, i == len(parts)-1)
+	for i, p := range u.Parts {
+		w.nal(u.Codec, p, i == len(u.Parts)-1)
 	}
 }
 

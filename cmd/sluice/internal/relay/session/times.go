@@ -21,6 +21,7 @@ type Times struct {
 	Stall   time.Duration // without a byte that a viewer takes
 	Hook    time.Duration // for a call of the admission hook
 	Events  time.Duration // to deliver the last events, when sessions have used up the time for the shutdown
+	End     time.Duration // of the server, whatever does not end with it
 	Quiet   time.Duration // without progress in a handshake, while others wait for the place
 }
 
@@ -52,6 +53,7 @@ func (t Times) WithDefaults() Times {
 		{&t.Ask, 3 * time.Second},
 		{&t.Join, time.Second},
 		{&t.Events, time.Second},
+		{&t.End, 12 * time.Second},
 	} {
 		if *f.have == 0 {
 			*f.have = f.usual

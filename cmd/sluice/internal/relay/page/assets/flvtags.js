@@ -8,7 +8,7 @@ const u24 = (b, at) => (b[at] << 16) | (b[at + 1] << 8) | b[at + 2];
 export class FLVTags {
   #left = new Uint8Array(0);
   #begun = false;
-  #tracks = {}; // the track of each kind that is taken
+  #tracks = {}; // the first track of each kind
 
   // push takes bytes and calls each with {kind, codec, config} or {kind, codec,
   // data, dts, cts, key}, in ms. It throws for what is no FLV.
@@ -42,7 +42,6 @@ export class FLVTags {
     const key = ((b[0] >> 4) & 7) === 1;
     if (((b[0] >> 4) & 7) === 5) return; // a command
     if (b[0] & 0x80) return this.#enhanced("video", b, 6, dts, key, each);
-    this.#takes("video", 0);
     const codec = fourccs[b[0] & 15] ?? `codec ${b[0] & 15}`;
     if (b[1] === 0) each({ kind: "video", codec, config: b.slice(5) });
     if (b[1] === 1) each({ kind: "video", codec, data: b.slice(5), dts, cts: (u24(b, 2) << 8) >> 8, key });
@@ -51,17 +50,9 @@ export class FLVTags {
   #audio(b, dts, each) {
     const format = b[0] >> 4;
     if (format === 9) return this.#enhanced("audio", b, 5, dts, true, each);
-    this.#takes("audio", 0);
     const codec = sounds[format] ?? `codec ${format}`;
     if (format === 10 && b[1] === 0) return each({ kind: "audio", codec, config: b.slice(2) });
     each({ kind: "audio", codec, data: b.slice(format === 10 ? 2 : 1), dts, cts: 0, key: true });
-  }
-
-  // takes reports whether a packet is of the track with the lowest number, which is 0 where none is said: encoders
-  // of several say it of the others alone.
-  #takes(kind, track) {
-    this.#tracks[kind] = Math.min(this.#tracks[kind] ?? track, track);
-    return this.#tracks[kind] === track;
   }
 
   // Packet types of both kinds: 0 configuration, 1 frames, 3 frames without a
@@ -75,10 +66,7 @@ export class FLVTags {
       at += n;
       type = b[at++] & 15;
     }
-    if (type !== several) {
-      this.#takes(kind, 0);
-      return this.#packet(kind, type, text(b, at, 4), b.subarray(at + 4), dts, key, each);
-    }
+    if (type !== several) return this.#packet(kind, type, text(b, at, 4), b.subarray(at + 4), dts, key, each);
     const form = b[at] >> 4; // 0 one track, 1 many of one codec, 2 many of many
     type = b[at++] & 15;
     let codec = "";
@@ -88,7 +76,8 @@ export class FLVTags {
       const track = b[at++];
       let n = b.length - at;
       if (form !== 0) { n = u24(b, at); at += 3; }
-      if (this.#takes(kind, track)) this.#packet(kind, type, codec, b.subarray(at, at + n), dts, key, each);
+      this.#tracks[kind] ??= track;
+      if (this.#tracks[kind] === track) this.#packet(kind, type, codec, b.subarray(at, at + n), dts, key, each);
       at += n;
     }
   }

@@ -55,9 +55,8 @@ const codecs = {
     return { parameter: "opus", entry: box("dOps", swapped), rate: 48000, channels: h[1] };
   },
   fLaC: (c) => {
-    const size = 34; // of STREAMINFO, which ffmpeg sends without what is before it
-    const info = String.fromCharCode(...c.subarray(0, 4)) === "fLaC" ? c.subarray(8) : c.subarray(c.length === size ? 0 : 4);
-    const block = bytes(0x80, 0, 0, size, info.subarray(0, size)); // the last of its kind
+    const info = String.fromCharCode(...c.subarray(0, 4)) === "fLaC" ? c.subarray(4) : c;
+    const block = bytes(0x80, info.subarray(1, 38)); // STREAMINFO, the last of its kind
     return { parameter: "flac", entry: full("dfLa", 0, block), rate: (block[14] << 12) | (block[15] << 4) | (block[16] >> 4), channels: ((block[16] >> 1) & 7) + 1 };
   },
 };
