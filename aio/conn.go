@@ -329,16 +329,15 @@ func (c *Conn[S]) handshake() {
 		c.finish(err)
 		return
 	}
+	c.loop.starved.leave(c) // it has a place now, for which others wait that may have all memory
 	if over {
 		c.open()
 		if !c.decrypted() {
 			return
 		}
-	} else if s.starves { // it has a place now
-		s.hurry()
 	}
 	if s.full {
-		s.full, c.pending = false, s.starves
+		s.full, c.pending = false, false
 	}
 	c.proceed()
 }
@@ -348,6 +347,7 @@ func (c *Conn[S]) finish(reason error) {
 	if c.phase != serves {
 		return
 	}
+	c.loop.starved.leave(c)
 	if c.secure != nil {
 		_ = c.secure.session.CloseWrite()
 	}
@@ -391,11 +391,12 @@ func (c *Conn[S]) endFreeing(reason error, frees bool) {
 	c.phase = gone
 	c.closing.Store(true) // or what Closed writes would go out before Free
 	c.loop.leave(c)
+	c.loop.starved.leave(c)
 	calls := c.loop.calls
 	if c.opened && calls.closed != nil {
 		calls.closed(c, reason)
 	} else if !c.opened && calls.refused != nil {
-		calls.refused(c.name[0].RemoteAddr(), reason)
+		calls.refused(c.name[0].RemoteAddr(), c.refusal(reason))
 	}
 	if c.secure != nil {
 		c.secure.release()
@@ -403,6 +404,17 @@ func (c *Conn[S]) endFreeing(reason error, frees bool) {
 	if frees {
 		_ = c.loop.watcher.Free(c.name[0])
 	}
+}
+
+// refusal returns why the handshake failed when c ends because of reason: at the end of the server that
+// may be known and not have been looked at.
+func (c *Conn[S]) refusal(reason error) error {
+	if c.secure != nil && errors.Is(reason, ErrWatcherClosed) {
+		if _, err := c.secure.session.Handshake(); err != nil {
+			return err
+		}
+	}
+	return reason
 }
 
 // timeLimit returns now plus limit, or the zero time when limit is 0.

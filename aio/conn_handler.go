@@ -77,7 +77,8 @@ type ConnHandler[S any] struct {
 	// Handshakes is how many handshakes run at once, each in a goroutine, from the
 	// peer's first record on. Others wait until one ends; one whose peer was silent for a second
 	// ends then. Addresses have a place in turn, and by turns who came last, so that many silent
-	// peers do not keep out who comes behind them. Each takes about 40 KiB, and
+	// peers do not keep out who comes behind them from another address; those that come again at once do who
+	// shares theirs. Each takes about 40 KiB, and
 	// twice that before the collector runs: a small container has fewer of them, or GOMEMLIMIT.
 	// What waits keeps what has come, in up to 256 KiB. One that runs goes on beyond
 	// the budget, which those that wait may have all of.

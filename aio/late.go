@@ -43,11 +43,10 @@ func (c *Conn[S]) unsent(err error) error {
 // limitHandshake ends c when its handshake takes too long, which no read does: the peer has ended its
 // side, or has said as much as is kept, and that is still looked at, or waits for it.
 func (c *Conn[S]) limitHandshake() {
-	if c.secure.limited {
+	if c.secure.limit != nil {
 		return
 	}
-	c.secure.limited = true
-	time.AfterFunc(time.Until(c.secure.until), func() {
+	c.secure.limit = time.AfterFunc(time.Until(c.secure.until), func() {
 		_ = c.Do(func() {
 			if !c.opened {
 				c.finish(c.shaking())

@@ -35,13 +35,11 @@ type secure struct {
 	memory  *mem.Allocator
 	session *tlsfed.Session
 	records Frames
-	until   time.Time // of the handshake
-	full    bool      // the handshake has to use up what has come, first
-	early   bool      // the read that is under way has the handshake's deadline
-	limited bool      // limitHandshake has been called
-	starves bool      // it waits for memory
-	hurry   func()    // ends that wait
-	idle    int       // what noteIdle knows of the part of a record, in bytes
+	until   time.Time   // of the handshake
+	limit   *time.Timer // ends it then, or nil: see limitHandshake
+	full    bool        // the handshake has to use up what has come, first
+	early   bool        // the read that is under way has the handshake's deadline
+	idle    int         // what noteIdle knows of the part of a record, in bytes
 }
 
 // received feeds the session with p, borrowed. short says that there was no memory for it in the
@@ -163,6 +161,9 @@ func (s *secure) write(p []byte) (int, error) {
 
 // release gives the memory back.
 func (s *secure) release() {
+	if s.limit != nil {
+		s.limit.Stop()
+	}
 	s.session.Close()
 	s.records.Release()
 	s.noteIdle()

@@ -1,6 +1,7 @@
 package aio
 
 import (
+	"container/list"
 	"sync"
 	"time"
 
@@ -21,9 +22,11 @@ var noteIdle = hooks.Idle.(func(a *mem.Allocator, held int))
 // order in which they began to starve. So they are woken by what others release, in turn
 // with all else that waits there, and no room that one was given goes to another.
 type starved[S any] struct {
+	hungry map[*Conn[S]]*hungry[S] // those that wait; for the goroutine of the callbacks
+
 	mu      sync.Mutex
-	waiting []*hungry[S]
-	feeding bool // the goroutine is there
+	turns   list.List // of *hungry[S], whose turn has not come
+	feeding bool      // the goroutine is there
 	over    bool
 
 	stop chan error // closed at the end
@@ -32,42 +35,34 @@ type starved[S any] struct {
 
 type hungry[S any] struct {
 	conn *Conn[S]
-	size int         // of the memory for its read, in bytes
-	late *time.Timer // ends it in time, or nil
-	fed  bool        // it waits no longer; for the goroutine of the callbacks
+	size int           // of the memory for its read, in bytes
+	late *time.Timer   // ends it in time, or nil
+	turn *list.Element // nil when the goroutine has it; guarded by mu
 }
 
 // starve has c read again when there is memory for that. Its read stays pending until then, and
 // ends as late as a wait for bytes would.
 func (l *loop[S]) starve(c *Conn[S]) {
 	c.pending = true
-	until, shakes := timeLimit(c.idle), !c.opened
-	if s := c.secure; s != nil {
-		s.starves = true
-		if shakes {
-			until = s.until
-		}
+	until := timeLimit(c.idle)
+	if !c.opened {
+		until = c.secure.until
 	}
 	h := &hungry[S]{conn: c, size: min(blocks.SmallRoom, l.watcher.mostRead)}
-	if c.secure != nil {
-		c.secure.hurry = h.hurry
-	}
 	if !until.IsZero() {
-		h.late = time.AfterFunc(time.Until(until), func() {
-			_ = c.Do(func() {
-				if !h.fed && shakes == !c.opened {
-					c.end(c.starving())
-				}
-			})
-		})
+		h.late = time.AfterFunc(time.Until(until), func() { _ = c.Do(h.tooLate) })
 	}
 	if a := c.LocalAddr(); a != nil && op.InMessages(a.Network()) {
 		h.size = l.watcher.mostRead
 	}
 	s := &l.starved
+	if s.hungry == nil {
+		s.hungry = make(map[*Conn[S]]*hungry[S])
+	}
+	s.hungry[c] = h
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.waiting = append(s.waiting, h)
+	h.turn = s.turns.PushBack(h)
 	if !s.feeding {
 		s.feeding = true
 		if s.stop == nil {
@@ -81,13 +76,11 @@ func (l *loop[S]) starve(c *Conn[S]) {
 func (s *starved[S]) next() *hungry[S] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.feeding = len(s.waiting) > 0 && !s.over; !s.feeding {
-		s.waiting = nil
+	if s.feeding = s.turns.Len() > 0 && !s.over; !s.feeding {
 		return nil
 	}
-	h := s.waiting[0]
-	s.waiting[0] = nil
-	s.waiting = s.waiting[1:]
+	h := s.turns.Remove(s.turns.Front()).(*hungry[S])
+	h.turn = nil
 	return h
 }
 
@@ -120,41 +113,54 @@ func (s *starved[S]) end() {
 	s.feed.Wait()
 }
 
+// leave says that c, which ends or can be read, waits no longer, if it does.
+func (s *starved[S]) leave(c *Conn[S]) {
+	h := s.hungry[c]
+	if h == nil {
+		return
+	}
+	delete(s.hungry, c)
+	c.pending = c.secure != nil && c.secure.full
+	if h.late != nil {
+		h.late.Stop()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.turn != nil {
+		s.turns.Remove(h.turn)
+		h.turn = nil
+	}
+}
+
+// waits says that it still does: what is called here may have been under way.
+func (h *hungry[S]) waits() bool { return h.conn.loop.starved.hungry[h.conn] == h }
+
 // served goes on with the connection in room, transferred. TLS has kept beyond the budget what
 // has come, and takes its room by itself.
 func (h *hungry[S]) served(room mem.Slab) {
-	if h.fed { // by hurry
+	c := h.conn
+	if !h.waits() {
 		room.Release()
 		return
 	}
-	c := h.over()
+	c.loop.starved.leave(c)
 	if c.secure != nil {
 		room.Release()
+		room = mem.Slab{}
 	}
 	c.proceedIn(room)
 }
 
-// hurry goes on with the connection, of TLS, without waiting any longer.
-func (h *hungry[S]) hurry() { h.over().proceed() }
-
 // refused ends the connection, which needs more than the whole budget has.
 func (h *hungry[S]) refused(err error) {
-	if h.fed {
-		return
-	}
-	if c := h.over(); c.phase == serves {
-		c.end(err)
+	if h.waits() {
+		h.conn.end(err)
 	}
 }
 
-// over says that the connection waits no longer, and returns it.
-func (h *hungry[S]) over() *Conn[S] {
-	h.fed, h.conn.pending = true, false
-	if s := h.conn.secure; s != nil {
-		s.starves, s.hurry, h.conn.pending = false, nil, s.full
+// tooLate ends the connection, which has waited as long as it may.
+func (h *hungry[S]) tooLate() {
+	if h.waits() {
+		h.conn.end(h.conn.starving())
 	}
-	if h.late != nil {
-		h.late.Stop()
-	}
-	return h.conn
 }

@@ -39,6 +39,20 @@ func TestRefusesWhatItCannotTellApart(t *testing.T) {
 	}
 }
 
+// A connection of the program's own type is not the program's again when it is freed, which none reads
+// from any more.
+func TestFreedConnectionsAreCountedOnce(t *testing.T) {
+	x := newFixture(t, op.Settings{})
+	near, _ := x.pipe()
+	x.must(x.w.Read("read", near, make([]byte, 1)))
+	x.must(x.w.Free(near))
+	x.wantOne("read", io.ErrClosedPipe, 0)
+	x.wantGoroutines(0)
+	if s := x.w.Stats(); s.Delegated != 1 || s.Freed != 1 || s.Conns != 0 {
+		t.Errorf("%d taken over, %d freed, %d left", s.Delegated, s.Freed, s.Conns)
+	}
+}
+
 // step has the watcher write on a connection, and forget it by calling WaitIO.
 func (x *fixture) step(conn net.Conn) {
 	x.Helper()
