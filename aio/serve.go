@@ -25,7 +25,7 @@ type Handler interface {
 	// conn is the listener's own when the server has accepted it there. Else it is one
 	// of this package, which the watcher holds until it is freed: a name, with its
 	// addresses and, by SyscallConn, the socket's options. Those are set as package net
-	// sets them.
+	// sets them, and as the net.ListenConfig that the listener came from says.
 	Accepted(w *Watcher, conn net.Conn)
 	// Completed is called with each completed operation of w. r, and a buffer in it
 	// that is the watcher's own, are borrowed until Completed returns; r.Buf is

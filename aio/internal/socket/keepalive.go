@@ -4,8 +4,4 @@ package socket
 
 import "golang.org/x/sys/unix"
 
-var keepAliveTimes = []tcpOption{
-	{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, keepAlive},
-	{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, keepAlive},
-	{unix.IPPROTO_TCP, unix.TCP_KEEPCNT, keepAliveProbes},
-}
+var keepAliveTimes = []int{unix.TCP_KEEPIDLE, unix.TCP_KEEPINTVL, unix.TCP_KEEPCNT}

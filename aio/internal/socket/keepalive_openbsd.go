@@ -1,4 +1,4 @@
 package socket
 
 // keepAliveTimes: the times are settings of the system.
-var keepAliveTimes []tcpOption
+var keepAliveTimes []int

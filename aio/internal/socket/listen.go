@@ -19,11 +19,10 @@ import (
 func Listening(l net.Listener) (Socket, error) {
 	var raw syscall.RawConn
 	var err error
-	tcp := false
+	tcp, _ := l.(*net.TCPListener)
 	switch l := l.(type) {
 	case *net.TCPListener:
 		raw, err = l.SyscallConn()
-		tcp = true
 	case *net.UnixListener:
 		raw, err = l.SyscallConn()
 		if err == nil && l.Addr().Network() != "unix" { // what Accept returns is a stream
@@ -43,10 +42,10 @@ func Listening(l net.Listener) (Socket, error) {
 			failed = os.NewSyscallError("fcntl", failed)
 			return
 		}
-		s.FD, s.inherits = int32(dup), !tcp
-		if tcp {
+		s.FD, s.inherits = int32(dup), tcp == nil
+		if tcp != nil {
 			s.unmarked = !marked(dup)
-			failed = setOptions(dup)
+			failed = setOptions(dup, tcp)
 		}
 		if failed != nil {
 			_ = unix.Close(dup)
@@ -56,34 +55,6 @@ func Listening(l net.Listener) (Socket, error) {
 		err = failed
 	}
 	return s, err
-}
-
-// tcpOption is an option of TCP connections.
-type tcpOption struct{ level, name, value int }
-
-// keepAlive is the keep-alive of package net: after 15 s of silence, as often between
-// probes, 9 of them.
-const (
-	keepAlive       = 15
-	keepAliveProbes = 9
-)
-
-// setOptions sets them, the mark last.
-func setOptions(fd int) error {
-	options := append([]tcpOption{{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1}}, keepAliveTimes...)
-	for _, o := range append(options, tcpOption{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1}) {
-		if err := unix.SetsockoptInt(fd, o.level, o.name, o.value); err != nil {
-			return os.NewSyscallError("setsockopt", err)
-		}
-	}
-	return nil
-}
-
-// marked reports whether a socket has the option that setOptions sets last: no delay. A
-// listener that had it before was marked by its program, which says nothing of the rest.
-func marked(fd int) bool {
-	on, err := unix.GetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY)
-	return err == nil && on != 0
 }
 
 // Accept takes the next connection of a listening socket, and says where it comes
@@ -114,7 +85,7 @@ func (s *Socket) inherit(fd int) {
 		return
 	}
 	s.marked = 0
-	_ = setOptions(fd) // it works without
+	_ = copyOptions(int(s.FD), fd) // it works without
 }
 
 // Local returns the address of the socket's own end.

@@ -65,7 +65,7 @@ func acceptAll(t *testing.T, s *Socket, n int, check func(i, fd int)) {
 // empty.
 func TestQueuedConnectionsHaveTheOptions(t *testing.T) {
 	for _, marked := range []bool{false, true} {
-		config := net.ListenConfig{KeepAlive: -1, Control: func(_, _ string, c syscall.RawConn) error {
+		config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 			return c.Control(func(fd uintptr) {
 				if marked { // by the program
 					unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
