@@ -63,13 +63,20 @@ func (s Settings) serveStd(ctx context.Context, l net.Listener) error {
 	context.AfterFunc(ctx, func() { l.Close() })
 	for {
 		c, err := l.Accept()
+		var passing interface{ Temporary() bool }
 		switch {
 		case err == nil:
 			running.Go(func() { s.echo(ctx, c) })
 		case ctx.Err() != nil:
 			return nil
-		default:
+		case !errors.As(err, &passing) || !passing.Temporary():
 			return err
+		default: // descriptors have run out: those who are here go on
+			s.OnError(err)
+			select {
+			case <-time.After(100 * time.Millisecond):
+			case <-ctx.Done():
+			}
 		}
 	}
 }

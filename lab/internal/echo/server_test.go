@@ -6,8 +6,11 @@ import (
 	"io"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/loopback"
 )
 
 // atMost bounds every wait for something that has to happen.
@@ -173,6 +176,30 @@ func TestAListenerThatFailsEndsTheServer(t *testing.T) {
 		}
 		if err := Serve(t.Context(), l, settings); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestDescriptorsThatRunOutAreWaitedFor(t *testing.T) {
+	for name, settings := range everySettings {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		heard, ended := make(chan error, 10), make(chan error, 1)
+		settings.OnError = func(err error) { heard <- err }
+		go func() { ended <- Serve(ctx, loopback.Refusing(l, 2), settings) }()
+		c, p := dial(t, l.Addr()), []byte{7}
+		if _, err := c.Write(p); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(c, p); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		cancel()
+		if err, before := <-ended, <-heard; err != nil || !errors.Is(before, syscall.EMFILE) {
+			t.Errorf("%s: %v, before that %v", name, err, before)
 		}
 	}
 }
