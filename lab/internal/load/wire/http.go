@@ -262,14 +262,16 @@ func (f *headFields) read(line []byte) error {
 		}
 	case len("Content-Length"):
 		if bytes.EqualFold(name, []byte("Content-Length")) {
-			n, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 10, 62)
-			if err != nil {
-				return fmt.Errorf("%w: the length %.40q", ErrReply, bytes.TrimSpace(value))
+			for value := range bytes.SplitSeq(value, []byte(",")) { // the same may stand there several times: RFC 9110, 8.6
+				n, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 10, 62)
+				if err != nil {
+					return fmt.Errorf("%w: the length %.40q", ErrReply, bytes.TrimSpace(value))
+				}
+				if f.length >= 0 && f.length != int64(n) {
+					return fmt.Errorf("%w: two lengths, %d and %d", ErrReply, f.length, n)
+				}
+				f.length = int64(n)
 			}
-			if f.length >= 0 && f.length != int64(n) {
-				return fmt.Errorf("%w: two lengths, %d and %d", ErrReply, f.length, n)
-			}
-			f.length = int64(n)
 		}
 	case len("Transfer-Encoding"):
 		if bytes.EqualFold(name, []byte("Transfer-Encoding")) {

@@ -22,6 +22,7 @@ func TestHTTPReplies(t *testing.T) {
 		"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx":                                                  {{Class: 1, Payload: 1, Last: true}},
 		"HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx":                                                                       {{Class: 1, Payload: 1, Last: true}},
 		"HTTP/1.0 200 OK\r\nContent-Length: 1\r\nConnection: Keep-Alive\r\n\r\nx":                                             {{Class: 1, Payload: 1}},
+		"HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 204 x\r\n\r\n":                        {{Class: 1, Payload: 2}, {Class: 1}},
 		// Lines that end with a bare LF: RFC 9112, 2.2.
 		"HTTP/1.0 200 OK\nContent-Length: 5\nConnection: keep-alive\n\nhelloHTTP/1.1 204 x\n\n":                              {{Class: 1, Payload: 5}, {Class: 1}},
 		"HTTP/1.1 200 OK\r\nContent-Length: 1\n\r\nxHTTP/1.1 103 Hints\nLink: x\n\nHTTP/1.1 200 OK\nContent-Length: 0\r\n\n": {{Class: 1, Payload: 1}, {Class: 1}},
@@ -39,6 +40,7 @@ func TestHTTPRepliesThatAreNone(t *testing.T) {
 	for _, replies := range []string{
 		"HTTP/2.0 200 OK\r\n\r\n", "SSH-2.0-OpenSSH\r\n\r\n", "HTTP/1.1 99 X\r\n\r\n", "HTTP/1.1 600 X\r\n\r\n", "HTTP/1.1 abc X\r\n\r\n",
 		"HTTP/1.1 101 Switching\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: 1, 2\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1,\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nxy\r\n", "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", mostLine+10),
 		"HTTP/1.1 200 OK\r\n" + strings.Repeat("X: x\r\n", mostLine/6+1), strings.Repeat("HTTP/1.1 103 Hints\r\n\r\n", mostLine/22+1),
