@@ -141,11 +141,13 @@ func (s *facts) begun() (n int64) {
 // fewStarts is how many threads have to begin while strace looks for that to say something.
 const fewStarts = 100
 
-// formatting: texts are made and read by functions that look at each value's type.
-func formatting(s *facts) (Finding, string) {
-	f := s.spent(without(isFormatting, isWrite), "printf", "formatting and parsing texts")
-	f.Score = aboveUsual(f.Share) * s.busy
-	return f, ""
+// excessive is spending where common programs spend some time, too.
+func excessive(pick func([]evidence.Frame) bool, top, what string) func(*facts) (Finding, string) {
+	return func(s *facts) (Finding, string) {
+		f := s.spent(pick, top, what)
+		f.Score = aboveUsual(f.Share) * s.busy
+		return f, ""
+	}
 }
 
 // named is a rule that goes by the names of the program's own functions. Those that were made at run time, as Java's
