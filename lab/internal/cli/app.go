@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/term"
 
@@ -93,10 +94,18 @@ func interrupts(more ...os.Signal) []os.Signal {
 	return list
 }
 
+// signalled ends with the first signal. Another one ends the program at once, unless it comes together with the first:
+// timeout(1) sends one to the process and one to its group.
+func signalled() (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
+	context.AfterFunc(ctx, func() { time.AfterFunc(serverGrace/10, stop) })
+	return ctx, stop
+}
+
 // interruptible is a run that ends too when nothing reads its output any more: one into head, say,
 // still removes its files. The signal alone does not say that: targets that end connections cause it.
 func interruptible() (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
+	ctx, stop := signalled()
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	go func() {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -113,6 +114,25 @@ func TestStandardOutputHoldsOnlyWhatWasAskedForThere(t *testing.T) {
 	if got := files(t, p.dir); len(got) != 0 {
 		t.Errorf("files %v", got)
 	}
+}
+
+// The first waits for the end of what a scenario does.
+func TestASecondInterruptEndsAScenarioThatIsStuck(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no interrupts on this system")
+	}
+	p := newProgram(t, "bench", "--html=", "stuck")
+	p.Cmd.Stderr = nil
+	said, err := p.StderrPipe()
+	if err == nil {
+		err = p.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(said); lines.Scan() && lines.Text() != ready; {
+	}
+	endsBySignal(t, p.Cmd)
 }
 
 func TestAReportThatNobodyAskedForIsNoReasonToFail(t *testing.T) {

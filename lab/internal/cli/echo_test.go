@@ -213,19 +213,5 @@ func TestASecondInterruptEndsEchoAtOnce(t *testing.T) {
 		}
 		standstills++
 	}
-	ended, again := make(chan error, 1), time.NewTicker(10*time.Millisecond)
-	defer again.Stop()
-	go func() { ended <- s.Wait() }()
-	for {
-		select {
-		case <-again.C:
-			_ = s.Process.Signal(os.Interrupt) // it may have ended
-			continue
-		case err := <-ended:
-			if by, ok := s.ProcessState.Sys().(syscall.WaitStatus); !ok || !by.Signaled() || by.Signal() != syscall.SIGINT {
-				t.Errorf("it ended with %v: %s", err, s.stderr.String())
-			}
-		}
-		return
-	}
+	endsBySignal(t, s.Cmd)
 }

@@ -154,7 +154,7 @@ func (a App) origin(kind string, schema int, began time.Time) machine.Origin {
 
 func loadFailure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return &exitError{ExitUnusable, errors.New("load: interrupted before anything was measured")}
+		return &exitError{ExitUnusable, errors.New("interrupted before anything was measured")}
 	}
 	return fail(err)
 }

@@ -104,7 +104,7 @@ func (a App) runMatrix(f matrixFlags, args []string) error {
 	defer stop()
 	if f.choice.Target != nil {
 		if err := f.choice.Target.Reach(ctx); err != nil {
-			return fail(fmt.Errorf("matrix: %w", err))
+			return loadFailure(ctx, fmt.Errorf("matrix: %w", err))
 		}
 	}
 	if err := printed(people, report.MatrixHead(file)...); err != nil {

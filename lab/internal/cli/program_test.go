@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -78,6 +79,12 @@ func synthetic() []lab.Scenario {
 		return count(1)(ops)
 	})
 	steady.Fixed = true
+	stuck := make("stuck", func(int) (lab.Sample, error) { // which no context ends
+		fmt.Fprintln(os.Stderr, ready)
+		time.Sleep(time.Hour)
+		return lab.Sample{}, nil
+	})
+	stuck.Named = true
 	sized := make("sized", nil)
 	sized.Fixed, sized.Named, sized.Variants = true, true, sized.Variants[:1]
 	sized.Variants[0].Open = func(env lab.Env) (lab.Runner, error) {
@@ -101,7 +108,7 @@ func synthetic() []lab.Scenario {
 		make("hard/easy", count(4), lab.Target{Variant: "other", Against: "plain", AtMost: 1000}),
 		make("broken/error", func(int) (lab.Sample, error) { return lab.Sample{}, errors.New("the wire broke") }),
 		make("broken/cheat", func(ops int) (lab.Sample, error) { return lab.Sample{Bytes: int64(ops), Check: 42}, nil }),
-		steady,
+		steady, stuck,
 		make("unreached", count(1)),
 	}
 }
@@ -159,6 +166,26 @@ func (p *program) clean(t *testing.T) {
 	}
 	for _, e := range entries {
 		t.Errorf("%v left %s behind", p.Args[1:], e.Name())
+	}
+}
+
+// endsBySignal interrupts a program that has got an interrupt until it ends, and wants it to end by that.
+func endsBySignal(t *testing.T, p *exec.Cmd) {
+	t.Helper()
+	ended, again := make(chan error, 1), time.NewTicker(10*time.Millisecond)
+	defer again.Stop()
+	go func() { ended <- p.Wait() }()
+	for {
+		select {
+		case <-again.C:
+			_ = p.Process.Signal(os.Interrupt) // it may have ended
+			continue
+		case err := <-ended:
+			if by, ok := p.ProcessState.Sys().(syscall.WaitStatus); !ok || !by.Signaled() || by.Signal() != syscall.SIGINT {
+				t.Errorf("it ended with %v", err)
+			}
+		}
+		return
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	_ "net/http/pprof" // registers with http.DefaultServeMux
 	"net/netip"
-	"os/signal"
 	"strings"
 	"time"
 
@@ -57,11 +56,8 @@ func (f *serverFlags) check(args []string) (network, addr string, err error) {
 func (a App) serve(name string, f *serverFlags, run func(ctx context.Context, stop func(), profiles string) error) error {
 	// A broken pipe is no reason to end: sockets of clients that are gone break
 	// too, and with a channel of our own for it the runtime would report those.
-	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
+	ctx, stop := signalled()
 	defer stop()
-	// Another signal ends it at once, unless it comes together with the first: timeout(1) sends one to the process
-	// and one to its group.
-	context.AfterFunc(ctx, func() { time.AfterFunc(serverGrace/10, stop) })
 	profiles := ""
 	if f.pprof != "" {
 		l, err := net.Listen("tcp", f.pprof)
