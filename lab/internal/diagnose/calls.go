@@ -107,14 +107,7 @@ func most(sizes map[int64]int64) (largest int64) {
 type matcher func(fn string) bool
 
 func either(list ...matcher) matcher {
-	return func(fn string) bool {
-		for _, m := range list {
-			if m(fn) {
-				return true
-			}
-		}
-		return false
-	}
+	return func(fn string) bool { return slices.ContainsFunc(list, func(m matcher) bool { return m(fn) }) }
 }
 
 var (

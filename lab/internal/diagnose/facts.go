@@ -146,17 +146,16 @@ func anyStack([]evidence.Frame) bool { return true }
 func innermost(frames []evidence.Frame) evidence.Frame { return frames[0] }
 
 func place(f evidence.Frame) string {
-	if f.Func == "" {
-		return "unknown"
-	}
 	name := document.ShortName(f.Func)
-	if f.File == "" {
-		return name
-	}
-	if f.Line == 0 {
+	switch {
+	case f.Func == "":
+		return "unknown"
+	case f.File != "" && f.Line != 0:
+		return name + ", " + f.File + ":" + strconv.Itoa(f.Line)
+	case f.File != "":
 		return name + ", " + f.File
 	}
-	return name + ", " + f.File + ":" + strconv.Itoa(f.Line)
+	return name
 }
 
 // plain repeats what each tool saw most of, in the order of the tools.

@@ -172,8 +172,7 @@ func spread(values []float64) (noise float64, ok bool) {
 	if !(m > 0) {
 		return 0, false
 	}
-	s := slices.Clone(values)
-	slices.Sort(s)
+	s := slices.Sorted(slices.Values(values))
 	if len(s) >= 5 {
 		// One that is far off is outvoted by four others.
 		if m-s[0] > s[len(s)-1]-m {

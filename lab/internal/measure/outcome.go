@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/sluice-go/sluice/lab/internal/lab"
@@ -79,17 +80,10 @@ func (v *Variant) Values(metric string) []float64 {
 
 // Metrics lists the metrics that every run of the variant has, sorted.
 func (v *Variant) Metrics() []string {
-	var names []string
 	if len(v.Calls) == 0 {
 		return nil
 	}
-	for name := range v.Calls[0].Figures {
-		if v.Values(name) != nil {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(v.Calls[0].Figures)), func(name string) bool { return v.Values(name) == nil })
 }
 
 // Measured reports whether there are figures to show.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -36,10 +37,8 @@ func nginxHere() (program, module string, err error) {
 			return "", "", fmt.Errorf("relay: nginx is not installed: %w", errors.ErrUnsupported)
 		}
 	}
-	for _, m := range nginxModules {
-		if exists(m) {
-			return program, m, nil
-		}
+	if i := slices.IndexFunc(nginxModules, exists); i >= 0 {
+		return program, nginxModules[i], nil
 	}
 	return "", "", fmt.Errorf("relay: nginx has no RTMP module (libnginx-mod-rtmp): %w", errors.ErrUnsupported)
 }

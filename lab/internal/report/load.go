@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -165,11 +166,8 @@ func windowRange(r *load.Result) string {
 	if len(r.Series) < 2 {
 		return ""
 	}
-	low, high := r.Series[0].Rate, r.Series[0].Rate
-	for _, s := range r.Series {
-		low, high = min(low, s.Rate), max(high, s.Rate)
-	}
-	return fmt.Sprintf("; by the second %s to %s", units.Rate(low), units.Rate(high))
+	byRate := func(a, b load.Second) int { return cmp.Compare(a.Rate, b.Rate) }
+	return fmt.Sprintf("; by the second %s to %s", units.Rate(slices.MinFunc(r.Series, byRate).Rate), units.Rate(slices.MaxFunc(r.Series, byRate).Rate))
 }
 
 func latency(r *load.Result) []document.Item {

@@ -260,10 +260,7 @@ func part(text string) string {
 
 // plain writes six significant digits without an exponent, as go test does.
 func plain(value float64) string {
-	short, err := strconv.ParseFloat(strconv.FormatFloat(value, 'g', 6, 64), 64)
-	if err != nil {
-		short = value
-	}
+	short, _ := strconv.ParseFloat(strconv.FormatFloat(value, 'g', 6, 64), 64) // it is a number
 	return strconv.FormatFloat(short, 'f', -1, 64)
 }
 

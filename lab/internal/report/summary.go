@@ -296,10 +296,8 @@ func asked(o *measure.Outcome, t *TargetResult) string {
 
 func firstTarget(s *Summary) *TargetResult {
 	for _, status := range []Status{Missed, Undecided, Met} {
-		for i := range s.Targets {
-			if s.Targets[i].Status == status {
-				return &s.Targets[i]
-			}
+		if i := slices.IndexFunc(s.Targets, func(t TargetResult) bool { return t.Status == status }); i >= 0 {
+			return &s.Targets[i]
 		}
 	}
 	return nil

@@ -154,13 +154,9 @@ func readFile(env lab.Env, w way) (lab.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := f.File.Write(s.ring); err != nil {
+	if _, err := f.WriteAt(s.ring, 0); err != nil { // which reads begin before
 		f.Close()
 		return nil, fmt.Errorf("scenarios: writing frames to read: %w", err)
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		f.Close()
-		return nil, err
 	}
 	r := newWalker(w, f, place{s: s})
 	r.done = f.Close

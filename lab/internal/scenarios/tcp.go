@@ -173,11 +173,11 @@ func dialRemote(self string, kind frameKind, connections int) (*remote, error) {
 	r := &remote{child: c}
 	for range connections {
 		conn, err := acceptFrom(l, c)
-		if err != nil {
-			return nil, errors.Join(err, r.hangUp())
+		if err == nil {
+			r.conns = append(r.conns, conn)
+			err = conn.SetReadBuffer(buffer(receiveBuffer, connections))
 		}
-		r.conns = append(r.conns, conn)
-		if err := conn.SetReadBuffer(buffer(receiveBuffer, connections)); err != nil {
+		if err != nil {
 			return nil, errors.Join(err, r.hangUp())
 		}
 	}

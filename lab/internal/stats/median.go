@@ -83,9 +83,7 @@ func sorted(values []float64) []float64 {
 			panic(fmt.Sprintf("stats: value %d of %d is not a number", i, len(values)))
 		}
 	}
-	s := slices.Clone(values)
-	slices.Sort(s)
-	return s
+	return slices.Sorted(slices.Values(values))
 }
 
 func middle(s []float64) float64 {

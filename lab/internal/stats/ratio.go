@@ -207,17 +207,13 @@ func withZeros(earlier, later []float64) Comparison {
 	a, b := Median(earlier), Median(later)
 	c := Comparison{Interval: Interval{Median: 1, Lo: 0, Hi: math.MaxFloat64, N: min(len(earlier), len(later))}, Verdict: Same}
 	switch {
-	case a > 0 && b > 0:
-		c.Median = b / a
 	case a > 0:
-		c.Median = 0
+		c.Median = b / a
 	case b > 0:
 		c.Median = math.MaxFloat64
 	}
-	if c.N < 3 {
-		return c
-	}
 	switch {
+	case c.N < 3:
 	case slices.Max(later) == 0 && slices.Min(earlier) > 0:
 		c.Verdict = Less
 	case slices.Max(earlier) == 0 && slices.Min(later) > 0:

@@ -55,8 +55,8 @@ func readPprof(r io.Reader) (*profile.Profile, error) {
 // pprofOf are the values of a profile of the named type. What the taking of profiles costs is
 // left out.
 func pprofOf(p *profile.Profile, value, count, unit string) (*Profile, error) {
-	v, err1 := sampleType(p, value)
-	c, err2 := sampleType(p, count)
+	v, err1 := p.SampleIndexByName(value)
+	c, err2 := p.SampleIndexByName(count)
 	if err := cmp.Or(err1, err2); err != nil {
 		return nil, err
 	}
@@ -91,17 +91,6 @@ func appendLocation(frames []Frame, location *profile.Location) []Frame {
 	return frames
 }
 
-func sampleType(p *profile.Profile, name string) (int, error) {
-	have := []string{}
-	for i, t := range p.SampleType {
-		if t.Type == name {
-			return i, nil
-		}
-		have = append(have, t.Type)
-	}
-	return 0, fmt.Errorf("a profile of %q without %q: those of cpu, allocs or heap, mutex and block are read", have, name)
-}
-
 const (
 	unitTime  = "ns"
 	unitBytes = "B"
@@ -125,12 +114,12 @@ func (e *Evidence) takePprof(p *profile.Profile, mutex bool) (tool string, err e
 		{ToolAllocs, "alloc_space", "alloc_objects", unitBytes, &e.Space},
 		{ToolLocks, "delay", "contentions", unitTime, locks},
 	} {
-		if _, err = sampleType(p, kind.value); err == nil {
+		if _, err = p.SampleIndexByName(kind.value); err == nil {
 			*kind.to, err = pprofOf(p, kind.value, kind.count, kind.unit)
 			return kind.tool, err
 		}
 	}
-	return "", err
+	return "", fmt.Errorf("profiles of cpu, allocs or heap, mutex and block are read: %w", err)
 }
 
 // answerIn is how long a server may take beside the time that it was asked to

@@ -97,15 +97,10 @@ func plus(a, b int64) int64 {
 // golang.org/x: the code that the user can change. If there is none, it
 // returns the innermost frame and false.
 func Own(frames []Frame) (f Frame, ok bool) {
-	for _, f := range frames {
-		if f.Own() {
-			return f, true
-		}
+	if i := slices.IndexFunc(frames, Frame.Own); i >= 0 || len(frames) > 0 {
+		return frames[max(i, 0)], i >= 0
 	}
-	if len(frames) > 0 {
-		return frames[0], false
-	}
-	return Frame{}, false
+	return f, false
 }
 
 // Own reports whether a function is of the program or of a library outside the

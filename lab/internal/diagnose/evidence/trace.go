@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,6 +77,8 @@ type follower struct {
 	set              *waitSet
 }
 
+var traceStates = map[trace.GoState]goState{trace.GoRunning: goRunning, trace.GoRunnable: goRunnable, trace.GoSyscall: goSyscall, trace.GoWaiting: goWaiting}
+
 func (f *follower) event(e trace.Event) {
 	f.now = max(f.now, e.Time())
 	if !f.started {
@@ -95,22 +98,17 @@ func (f *follower) event(e trace.Event) {
 	}
 	id := tr.Resource.Goroutine()
 	_, to := tr.Goroutine()
-	m := moment{reason: tr.Reason}
-	switch to {
-	case trace.GoNotExist:
+	if to == trace.GoNotExist {
 		delete(f.goroutines, id)
 		delete(f.aside, id)
+	}
+	state, live := traceStates[to]
+	if !live {
 		return
-	case trace.GoRunning:
-		m.state = goRunning
-	case trace.GoRunnable:
-		m.state = goRunnable
-	case trace.GoSyscall:
-		m.state, m.reason = goSyscall, ReasonSyscall
-	case trace.GoWaiting:
-		m.state = goWaiting
-	default:
-		return
+	}
+	m := moment{state: state, reason: tr.Reason}
+	if state == goSyscall {
+		m.reason = ReasonSyscall
 	}
 	if m.frames = f.stack(tr.Stack); len(m.frames) > 0 && (isRuntimes(m.frames[len(m.frames)-1].Func) || isMeasuring(m.frames)) || m.reason == "system goroutine wait" {
 		f.aside[id] = true
@@ -181,10 +179,7 @@ func isRuntimes(first string) bool {
 // isMeasuring reports whether a stack is that of a server that is asked for its
 // profiles. Functions that programs call around their own work are not.
 func isMeasuring(frames []Frame) bool {
-	for _, f := range frames {
-		if strings.HasPrefix(f.Func, "net/http/pprof.") || f.Func == "runtime/pprof.profileWriter" || strings.HasPrefix(f.Func, "runtime/trace.Start.") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(frames, func(f Frame) bool {
+		return strings.HasPrefix(f.Func, "net/http/pprof.") || f.Func == "runtime/pprof.profileWriter" || strings.HasPrefix(f.Func, "runtime/trace.Start.")
+	})
 }
