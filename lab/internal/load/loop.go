@@ -54,6 +54,11 @@ func (e loops) run(outer context.Context, s *session, pipelines []*pipeline) (ta
 			return tally{}, fmt.Errorf("load: connection %d of %d: %w", i+1, len(pipelines), err)
 		}
 	}
+	if s.targets[0].Is("ws", "wss") { // these have one loop
+		if err := list[0].hear(ctx); err != nil {
+			return tally{}, err
+		}
+	}
 	if err := s.begin(); err != nil {
 		return tally{}, err
 	}
@@ -137,6 +142,20 @@ func (l *loop) close() {
 		}
 	}
 	l.transport.end()
+}
+
+// hear takes what targets say before they are asked, until they say nothing for 50 ms, in steps: a time in which this
+// process stands still is not theirs.
+func (l *loop) hear(ctx context.Context) (err error) {
+	for step, quiet := 0, 0; step < 1000 && quiet < 10 && ctx.Err() == nil && err == nil; step++ {
+		quiet++
+		err = l.transport.wait(ctx, 5*time.Millisecond, func(number int, _ ready) error {
+			_, err := l.receive(number, 0, false)
+			quiet, l.peers[number].heard = 0, 0 // before the time counts
+			return err
+		})
+	}
+	return err
 }
 
 func (l *loop) run(ctx context.Context) error {

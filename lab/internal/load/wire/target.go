@@ -223,10 +223,8 @@ func (t *Target) Protocol(name string, content *Content, verify bool) Protocol {
 			panic("wire: Protocol of a target that is not checked: " + err.Error())
 		}
 		return r
-	case t.Is("ws", "wss") && !verify:
-		return &message{framed: frame, reply: own{length: lengthLen, order: binary.BigEndian}}
 	case t.Is("ws", "wss"):
-		return &echo{framed: frame, verify: true}
+		return &message{echo: echo{framed: frame, verify: verify}, frame: own{length: lengthLen, order: binary.BigEndian}}
 	case t.own != nil:
 		o := *t.own
 		return &o

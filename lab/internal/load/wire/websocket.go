@@ -81,10 +81,29 @@ func (m *messages) Close() error {
 	return m.ws.CloseNow()
 }
 
-// A message is a request of a WebSocket with any message as its reply.
+// A message is a request of a WebSocket with any message as its reply or, where it is verified, the same. What the
+// target says before it is asked, a greeting, is no reply.
 type message struct {
-	framed
-	reply own // finds the end of a frame
+	echo
+	frame own  // finds the end of one
+	asked bool // there is, or was, a request
 }
 
-func (m *message) Reply(r *Request, p []byte) (int, Outcome, error) { return m.reply.Reply(r, p) }
+func (m *message) Reply(r *Request, p []byte) (int, Outcome, error) {
+	if !m.asked && len(m.frame.head) > 0 { // the rest of a greeting
+		n, err := m.Pushed(p)
+		return n, Outcome{}, err
+	}
+	if m.asked = true; m.verify {
+		return m.echo.Reply(r, p)
+	}
+	return m.frame.Reply(r, p)
+}
+
+func (m *message) Pushed(p []byte) (int, error) {
+	if m.asked {
+		return 0, nil
+	}
+	n, _, err := m.frame.Reply(nil, p)
+	return n, err
+}
