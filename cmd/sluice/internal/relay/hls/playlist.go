@@ -92,7 +92,7 @@ func (t *timeline) render() (pieces []string) {
 	case t.over:
 		b.WriteString("#EXT-X-ENDLIST\n")
 	case t.low:
-		if t.broken && t.numbers > t.first() {
+		if t.broken {
 			b.WriteString("#EXT-X-DISCONTINUITY\n")
 		}
 		address(`#EXT-X-PRELOAD-HINT:TYPE=PART,URI="`, t.partName(t.ids), "\"\n")

@@ -103,15 +103,28 @@ func TestMemoryThatIsNotEnoughIsKnown(t *testing.T) {
 
 // hls.js, before 1.7, asks for no playlist ahead of time while the last segment of the one
 // that it has is number 0: its first viewer waited for a target duration, with what
-// it had to play at an end.
-func TestNoSegmentIsNumberZero(t *testing.T) {
+// it had to play at an end. What the first segment follows no player has had: it is no discontinuity.
+func TestTheFirstSegmentOfAPlaylist(t *testing.T) {
 	units, _ := clip(t)
 	video, audio := configsOf(units)
-	x := newLine(t, video, audio, nil)
-	for _, u := range made(0, 2_000, 40, 25, video, audio) {
-		x.put(u)
+	for _, before := range []int64{0, 1 << 20} {
+		x := newLine(t, video, audio, func(l *limits) { l.before = before })
+		x.timeline.breaks()
+		for _, u := range made(0, 2_000, 40, 25, video, audio) {
+			x.put(u)
+		}
+		if x.latest == nil || x.latest.Sequence != int(1+before) || x.latest.Discontinuity != 0 {
+			t.Fatalf("the first playlist is %+v, its first segment should be number %d", x.latest, 1+before)
+		}
+		x.breaks(0)
 	}
-	if x.latest == nil || x.latest.Sequence != 1 || x.latest.Discontinuity != 0 {
-		t.Fatalf("the first playlist is %+v, its first segment should be number 1", x.latest)
+}
+
+// A clock that has not been set yet gives no negative numbers, which a playlist cannot have.
+func TestNumbersFollowTheClock(t *testing.T) {
+	for when, want := range map[time.Time]int64{time.Unix(0, 0): 0, numbered: 0, numbered.Add(time.Minute): 240} {
+		if n := numbersBefore(when); n != want {
+			t.Errorf("at %v: %d numbers before the first, want %d", when, n, want)
+		}
 	}
 }
