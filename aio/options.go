@@ -93,7 +93,7 @@ type Options struct {
 	// a submission returns is ErrWatcherClosed, or a mistake in the call itself: no
 	// connection, an empty buffer. Unless set the submission returns all errors, and
 	// what it has refused has no completion. NewWatcher, NewWatcherSize and the
-	// default watcher have it set, as gaio does it.
+	// default watcher have it set, as gaio does it; watchers that serve a ConnHandler do not.
 	ErrorsComplete bool
 	// QuietWrites makes writes complete only when they fail, for servers that need no
 	// completion for each answer. Then the buffer of a Write is the program's again as
