@@ -493,18 +493,51 @@ func TestFramesKeptFromAFedReaderShareBlocks(t *testing.T) {
 }
 
 func TestPeekOfWhatIsBufferedSucceeds(t *testing.T) {
+	for _, mark := range []bool{false, true} {
+		r := sluice.NewBufReaderFed(sluice.Options{Allocator: paranoid(t), Frame: 1000})
+		defer r.Recycle()
+		for _, c := range []byte("ab") {
+			if err := r.Feed(allOf(c, 900)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := string(allOf('a', 900)) + string(allOf('b', 900))
+		if mark {
+			r.Mark()
+			if err := r.Skip(100); err != nil {
+				t.Fatal(err)
+			}
+			want = want[100:]
+		}
+		if p, err := r.Peek(r.Buffered()); string(p) != want || err != nil {
+			t.Errorf("mark %v: %d bytes of %d, %v", mark, len(p), len(want), err)
+		}
+		if _, err := r.Peek(r.Buffered() + 1); !errors.Is(err, sluice.ErrTooLong) {
+			t.Errorf("mark %v, a byte more: %v", mark, err)
+		}
+	}
+}
+
+// A Mark bounds what a call has to receive, and not what has come already.
+func TestAMarkDoesNotBoundWhatHasCome(t *testing.T) {
 	r := sluice.NewBufReaderFed(sluice.Options{Allocator: paranoid(t), Frame: 1000})
 	defer r.Recycle()
-	for _, c := range []byte("ab") {
-		if err := r.Feed(allOf(c, 900)); err != nil {
+	for range 2 {
+		if err := r.Feed(allOf('a', 900)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := string(allOf('a', 900)) + string(allOf('b', 900))
-	if p, err := r.Peek(r.Buffered()); string(p) != want || err != nil {
-		t.Errorf("%d bytes of %d, %v", len(p), len(want), err)
+	r.Mark()
+	for range 3 {
+		if p, err := r.Next(600); len(p) != 600 || err != nil {
+			t.Fatalf("%d bytes, %v", len(p), err)
+		}
 	}
-	if _, err := r.Peek(r.Buffered() + 1); !errors.Is(err, sluice.ErrTooLong) {
-		t.Errorf("a byte more: %v", err)
+	if _, err := r.Next(1); !errors.Is(err, sluice.ErrTooLong) {
+		t.Errorf("a byte that has to come: %v", err)
+	}
+	r.Rollback()
+	if n := r.Buffered(); n != 1800 {
+		t.Errorf("%d bytes after Rollback", n)
 	}
 }

@@ -17,10 +17,10 @@ func (b *BufReader) Rollback() {
 	b.win.Unmark()
 }
 
-// marked says why n more bytes behind the window's start would be too many
-// behind the mark.
+// marked says why n bytes from the window's start on, not all of which have come, would be
+// too many behind the mark.
 func (b *BufReader) marked(n int) error {
-	if !b.win.Marked() || b.inHeader {
+	if !b.win.Marked() || b.inHeader || n <= b.win.Len() {
 		return nil // a header has a limit of its own
 	}
 	span := b.win.Before() + n
