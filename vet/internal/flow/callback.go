@@ -27,8 +27,7 @@ func (a *Analysis) callback(fn *ssa.Function) []effect.Effect {
 
 // findCallbacks looks through all assignments to fields in the package.
 func (a *Analysis) findCallbacks(pkg *ssa.Package) {
-	var look func(fn *ssa.Function)
-	look = func(fn *ssa.Function) {
+	eachFunction(pkg, func(fn *ssa.Function) {
 		for _, b := range fn.Blocks {
 			for _, in := range b.Instrs {
 				if st, ok := in.(*ssa.Store); ok {
@@ -36,14 +35,22 @@ func (a *Analysis) findCallbacks(pkg *ssa.Package) {
 				}
 			}
 		}
+	})
+}
+
+// eachFunction calls look for all functions of the package, its methods, and the literals within them.
+func eachFunction(pkg *ssa.Package, look func(*ssa.Function)) {
+	var within func(fn *ssa.Function)
+	within = func(fn *ssa.Function) {
+		look(fn)
 		for _, anon := range fn.AnonFuncs {
-			look(anon)
+			within(anon)
 		}
 	}
 	for _, m := range pkg.Members {
 		switch m := m.(type) {
 		case *ssa.Function:
-			look(m)
+			within(m)
 		case *ssa.Type:
 			named, ok := m.Type().(*types.Named)
 			if !ok {
@@ -51,7 +58,7 @@ func (a *Analysis) findCallbacks(pkg *ssa.Package) {
 			}
 			for method := range named.Methods() {
 				if fn := pkg.Prog.FuncValue(method); fn != nil {
-					look(fn)
+					within(fn)
 				}
 			}
 		}

@@ -28,7 +28,7 @@ func (f *finder) looked(in *ssa.Lookup) {
 	default:
 		return
 	}
-	if f.changes(f.fn, place) {
+	if f.changes(f.fn, place) || f.callerChanges(mapField(in.X)) {
 		return
 	}
 	src := Source{Kind: Found, Start: in, Value: in, Result: -1, Type: m.Elem(), Text: "the map", Pos: in.Pos(), Operand: effect.None, inMap: true}
@@ -73,6 +73,55 @@ func (f *finder) changes(fn *ssa.Function, place Place) bool {
 		}
 	}
 	return false
+}
+
+// callerChanges reports whether a function that calls this one changes maps of that field: it
+// takes out, as a rule, what this one has handed on.
+func (f *finder) callerChanges(field *types.Var) (changes bool) {
+	if field == nil || f.fn.Pkg == nil {
+		return false
+	}
+	eachFunction(f.fn.Pkg, func(fn *ssa.Function) {
+		calls, alters := false, false
+		for _, b := range fn.Blocks {
+			for _, in := range b.Instrs {
+				switch in := in.(type) {
+				case *ssa.Store:
+					alters = alters || fieldOf(in.Addr) == field
+				case ssa.CallInstruction:
+					c := in.Common()
+					calls = calls || c.StaticCallee() == f.fn
+					if b, ok := c.Value.(*ssa.Builtin); ok && (b.Name() == "delete" || b.Name() == "clear") {
+						alters = alters || mapField(c.Args[0]) == field
+					}
+				}
+			}
+		}
+		changes = changes || calls && alters
+	})
+	return changes
+}
+
+// mapField returns the field that v is read from, nil when it is another value.
+func mapField(v ssa.Value) *types.Var {
+	if load, ok := v.(*ssa.UnOp); ok {
+		return fieldOf(load.X)
+	}
+	return nil
+}
+
+// fieldOf returns the field that v points to, nil when it points to something else.
+func fieldOf(v ssa.Value) *types.Var {
+	addr, ok := v.(*ssa.FieldAddr)
+	if !ok {
+		return nil
+	}
+	if p, ok := addr.X.Type().Underlying().(*types.Pointer); ok {
+		if of, ok := p.Elem().Underlying().(*types.Struct); ok {
+			return of.Field(addr.Field).Origin()
+		}
+	}
+	return nil
 }
 
 // handedOn reports that in hands on a reference that a map has too.

@@ -156,6 +156,16 @@ func (c *cache) takeBy(w *sluice.BufWriter, name string) error {
 	return w.WriteBuf(b)
 }
 
+// deliver is for those who take out of the map what it has handed on.
+func (c *cache) deliver(ch chan<- mem.Buf, name string) { ch <- c.all[name] }
+
+func (c *cache) deliverAll(ch chan<- mem.Buf, names []string) {
+	for _, name := range names {
+		c.deliver(ch, name)
+		delete(c.all, name)
+	}
+}
+
 // One more way to what the map owns.
 func (c *cache) point(id int) { c.last = c.byID[id] }
 

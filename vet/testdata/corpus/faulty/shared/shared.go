@@ -87,6 +87,12 @@ func (c *cache) write(w *sluice.BufWriter, name string) error {
 	return w.WriteBuf(c.all[name]) // want `copied: the map`
 }
 
+func (c *cache) evict(name string) {
+	b := c.all[name]
+	delete(c.all, name)
+	b.Release()
+}
+
 func (c *cache) writeParts(w *sluice.BufWriter, name string) error {
 	m, ok := c.parts[name]
 	if !ok {
