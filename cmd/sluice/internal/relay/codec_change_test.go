@@ -129,12 +129,8 @@ func TestViewersWhenTheSoundChanges(t *testing.T) {
 	<-k.done
 }
 
-// Sound that begins when viewers are there: a transport stream says it in its tables, and a viewer by SRT stays. A
-// description of RTSP cannot be changed: its viewer ends, with the reason, and has both when it comes again.
-func TestViewersWhenSoundBegins(t *testing.T) {
-	r := startRelay(t, func(c *relayConfig) { c.RTMP, c.RTSP, c.SRT = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0" })
-	s := r.Server
-	var pictures, sound []rtmpFrame
+// rtmpKinds are the pictures and the sound of the clip.
+func rtmpKinds() (pictures, sound []rtmpFrame) {
 	for _, f := range rtmpClip() {
 		if f.Type == flv.TagVideo {
 			pictures = append(pictures, f)
@@ -142,6 +138,15 @@ func TestViewersWhenSoundBegins(t *testing.T) {
 			sound = append(sound, f)
 		}
 	}
+	return pictures, sound
+}
+
+// Sound that begins when viewers are there: a transport stream says it in its tables, and a viewer by SRT stays. A
+// description of RTSP cannot be changed: its viewer ends, with the reason, and has both when it comes again.
+func TestViewersWhenSoundBegins(t *testing.T) {
+	r := startRelay(t, func(c *relayConfig) { c.RTMP, c.RTSP, c.SRT = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0" })
+	s := r.Server
+	pictures, sound := rtmpKinds()
 	p := rtmpPush(t, s, "rtmp", "live", "s")
 	if err := p.send(pictures[:50]); err != nil {
 		t.Fatal(err)
@@ -251,14 +256,8 @@ func TestRTSPViewersWhenAnnouncedPicturesBegin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pictures, sound := []rtmpFrame(nil), []rtmpFrame{{Type: flv.TagScript, Body: string(script)}}
-	for _, f := range rtmpClip() {
-		if f.Type == flv.TagVideo {
-			pictures = append(pictures, f)
-		} else if f.Type == flv.TagAudio {
-			sound = append(sound, f)
-		}
-	}
+	pictures, sound := rtmpKinds()
+	sound = append([]rtmpFrame{{Type: flv.TagScript, Body: string(script)}}, sound...)
 	p := rtmpPush(t, s, "rtmp", "live", "s")
 	if err := p.send(sound[:20]); err != nil {
 		t.Fatal(err)

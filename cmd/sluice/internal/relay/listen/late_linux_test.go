@@ -60,24 +60,29 @@ func TestAQueueKeepsWhomItHasNotRead(t *testing.T) {
 	}
 }
 
-// Who sends without end without asking for anything is late, though there are always bytes of it that
-// were not read: the server reads all the time.
-func TestWhoSendsWithoutEndIsLate(t *testing.T) {
+// connected returns both ends of a connection over TCP, which are closed with the test.
+func connected(t *testing.T) (client, conn net.Conn) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	client, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
+	if client, err = net.Dial("tcp", l.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close()
-	conn, err := l.Accept()
-	if err != nil {
+	t.Cleanup(func() { client.Close() })
+	if conn, err = l.Accept(); err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	t.Cleanup(func() { conn.Close() })
+	return client, conn
+}
+
+// Who sends without end without asking for anything is late, though there are always bytes of it that
+// were not read: the server reads all the time.
+func TestWhoSendsWithoutEndIsLate(t *testing.T) {
+	client, conn := connected(t)
 	go func() {
 		for err := error(nil); err == nil; {
 			_, err = client.Write(make([]byte, 64<<10))
@@ -102,21 +107,7 @@ func TestWhoSendsWithoutEndIsLate(t *testing.T) {
 
 // A server that has read something, and then reads no more of what lies there, is late itself.
 func TestAServerThatStopsToReadIsLateItself(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	client, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	conn, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	client, conn := connected(t)
 	if _, err := io.WriteString(client, "GET"); err != nil {
 		t.Fatal(err)
 	}
