@@ -91,7 +91,7 @@ func resolve(ctx context.Context, list []string) ([]netip.Addr, error) {
 	var found []netip.Addr
 	for _, text := range list {
 		if a, err := netip.ParseAddr(text); err == nil {
-			found = append(found, a.Unmap())
+			found = append(found, a.Unmap().WithZone("")) // a zone means nothing to clients
 			continue
 		}
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -101,7 +101,7 @@ func resolve(ctx context.Context, list []string) ([]netip.Addr, error) {
 			return nil, fmt.Errorf("%w: %w", ErrAddress, err)
 		}
 		for _, a := range addresses {
-			found = append(found, a.Unmap())
+			found = append(found, a.Unmap().WithZone(""))
 		}
 	}
 	return found, nil

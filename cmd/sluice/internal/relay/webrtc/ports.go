@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/pion/ice/v4"
+	"github.com/pion/transport/v5"
+	"github.com/pion/transport/v5/stdnet"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/waiting"
@@ -59,7 +61,7 @@ func newPorts(l net.Listener, udp net.PacketConn, s *Server) *ports {
 		udp = queuedUDP{c, p.queued}
 	}
 	log := logs{s.Log}.NewLogger("ice")
-	p.udp = ice.NewUDPMuxDefault(ice.UDPMuxParams{Logger: log, UDPConn: udp, OnUnhandledPacket: func(_ []byte, from netip.AddrPort) {
+	p.udp = ice.NewUDPMuxDefault(ice.UDPMuxParams{Logger: log, UDPConn: udp, Net: machine{}, OnUnhandledPacket: func(_ []byte, from netip.AddrPort) {
 		p.queued.taken(from)
 		p.strangers.Add(1)
 	}})
@@ -68,6 +70,19 @@ func newPorts(l net.Listener, udp net.PacketConn, s *Server) *ports {
 		FirstStunBindTimeout: s.Times.Header, AliveDurationForConnFromStun: s.Times.Header,
 	})
 	return p
+}
+
+// machine is the machine's network as the port of UDP asks for it, which is for interfaces alone. The
+// library's has those of the moment at which it is made: an address that came later, as those of IPv6 do
+// that routers announce, would be in no answer.
+type machine struct{ *stdnet.Net }
+
+func (machine) Interfaces() ([]*transport.Interface, error) {
+	now, err := stdnet.NewNet()
+	if err != nil {
+		return nil, err
+	}
+	return now.Interfaces()
 }
 
 func (p *ports) number() int { return portOf(p.listener.Addr()) }
