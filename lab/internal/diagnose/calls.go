@@ -153,7 +153,7 @@ var (
 	isTimer, isClock, isBriefly, isStarting         = kind("timer"), kind("clock"), kind("briefly"), kind("starting")
 	isFlush, isBlockWork, isCompiling, isFormatting = kind("flush"), kind("block-work"), kind("compiling"), kind("formatting")
 	isRuntimeCall, isSleeping, isReadersLock        = kind("runtime-call"), kind("sleeping"), kind("readers-lock")
-	isHashing, isScanning                           = kind("password-hashing"), kind("scanning")
+	isHashing, isScanning, isCopying                = kind("password-hashing"), kind("scanning"), kind("copying")
 )
 
 // through returns whether a stack passes a function of that kind. Package net

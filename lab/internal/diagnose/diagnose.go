@@ -63,7 +63,7 @@ var rules = []rule{
 	{"processes", [][]string{byKernel, byCalls}, true, "", processes},
 	{"compiled-again", [][]string{byCPU}, true, "", named(spending(passing(isCompiling), "compiling", "compiling regular expressions and templates"))},
 	{"password-hashing", [][]string{byCPU}, true, "", spending(passing(isHashing), "password hashing", "deriving keys from passwords")},
-	{"scanned-again", [][]string{byCPU}, true, "", excessive(passing(isScanning), "strlen", "looking for the ends of texts")},
+	{"scanned-again", [][]string{byCPU}, true, "", scannedAgain},
 	{"formatting", [][]string{byCPU}, true, "", named(excessive(without(isFormatting, isWrite), "printf", "formatting and parsing texts"))},
 	{"allocations", [][]string{byCPU}, true, "", named(allocations)},
 	{"lock-contention", [][]string{byWaits}, false, "", lockContention},

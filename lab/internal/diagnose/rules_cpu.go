@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
@@ -148,6 +149,27 @@ func excessive(pick func([]evidence.Frame) bool, top, what string) func(*facts) 
 		f.Score = aboveUsual(f.Share) * s.busy
 		return f, ""
 	}
+}
+
+// firstLook is how many times as long as copying a text it may take to look for its end before that, when only the first
+// of the two finds it in no cache.
+const firstLook = 4.5
+
+// scannedAgain: the ends of texts are looked for, each time from the beginning. Texts that are copied where that is done
+// may have been looked at once each.
+func scannedAgain(s *facts) (Finding, string) {
+	f, _ := excessive(passing(isScanning), "strlen", "looking for the ends of texts")(s)
+	var places []string
+	for _, spot := range spots(s.cpu, passing(isScanning), ownOrInnermost) {
+		places = append(places, spot.frame.Func)
+	}
+	copied := s.cpuShare(func(frames []evidence.Frame) bool {
+		return through(frames, isCopying) && slices.Contains(places, ownOrInnermost(frames).Func)
+	})
+	if f.Score >= Significant && aboveUsual(f.Share-firstLook*copied)*s.busy < Significant {
+		return Finding{}, fmt.Sprintf("%s of the processor time passed in looking for the ends of texts, and %s in copying at the same place: a profile does not say whether that was once for each text", units.Percent(f.Share), units.Percent(copied))
+	}
+	return f, ""
 }
 
 // named is a rule that goes by the names of the program's own functions. Those that were made at run time, as Java's
