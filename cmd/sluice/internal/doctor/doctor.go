@@ -45,6 +45,9 @@ func Look(ctx context.Context, c config.Config) []Finding {
 	for _, dir := range directories(c) {
 		findings = append(findings, directory(dir[0], dir[1]))
 	}
+	if c.BansFile != "" {
+		findings = append(findings, bansDirectory("bans-file "+c.BansFile, filepath.Dir(c.BansFile)))
+	}
 	if config.On(c.UpgradeSocket) {
 		findings = append(findings, socketDirectory("upgrade-socket "+c.UpgradeSocket, filepath.Dir(c.UpgradeSocket)))
 	}
@@ -108,6 +111,17 @@ func socketDirectory(what, dir string) Finding {
 	return Finding{OK, what, "its directory is writable, and not for others"}
 }
 
+// bansDirectory looks whether serve can replace the file of bans in dir, as it does when it starts.
+func bansDirectory(what, dir string) Finding {
+	if _, err := os.Stat(dir); err != nil {
+		return Finding{Problem, what, err.Error()}
+	}
+	if f := directory(what, dir); f.Severity == Problem {
+		return Finding{Problem, what, f.Says}
+	}
+	return Finding{OK, what, "its directory is writable"}
+}
+
 // leastSpace is how much free space a directory of recordings should have.
 const leastSpace = 1 << 30
 
@@ -116,7 +130,7 @@ func directory(setting, dir string) Finding {
 	what := setting + " " + dir
 	f, err := os.CreateTemp(dir, ".doctor-*")
 	if errors.Is(err, os.ErrNotExist) {
-		return Finding{Warning, what, "is not there; serve makes it when it may"}
+		return missing(what, dir)
 	}
 	if err != nil {
 		return Finding{Problem, what, err.Error()}
@@ -133,4 +147,20 @@ func directory(setting, dir string) Finding {
 		return Finding{Warning, what, fmt.Sprintf("writable, and has only %d MiB of free space", free>>20)}
 	}
 	return Finding{OK, what, fmt.Sprintf("writable, %d GiB free", free>>30)}
+}
+
+// missing looks whether a directory that is not there can be made: whether the nearest one above it
+// that is there may be written to.
+func missing(what, dir string) Finding {
+	above := filepath.Dir(dir)
+	for above != filepath.Dir(above) {
+		if _, err := os.Stat(above); !errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		above = filepath.Dir(above)
+	}
+	if f := directory(what, above); f.Severity == Problem {
+		return Finding{Problem, what, "is not there, and serve cannot make it: " + f.Says}
+	}
+	return Finding{Warning, what, "is not there; serve makes it"}
 }

@@ -132,6 +132,33 @@ func TestDirectory(t *testing.T) {
 	want(t, []Finding{directory("record", file)}, Problem, "record", "file")
 }
 
+// serve does not start where it cannot make a directory, or replace the file of bans.
+func TestDirectoriesThatMayNotBeWritten(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("what refuses also root its files differs")
+	}
+	dir := "/sys"
+	if os.Getuid() != 0 {
+		dir = t.TempDir()
+		if err := os.Chmod(dir, 0o555); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := config.Default()
+	c.Record, c.BansFile = filepath.Join(dir, "none", "below"), filepath.Join(dir, "bans.json")
+	findings := Look(t.Context(), c)
+	want(t, findings, Problem, "record "+c.Record, "serve cannot make it")
+	want(t, findings, Problem, "bans-file "+c.BansFile, dir)
+	dir = t.TempDir()
+	c.Record, c.BansFile = filepath.Join(dir, "none", "below"), filepath.Join(dir, "bans.json")
+	findings = Look(t.Context(), c)
+	want(t, findings, Warning, "record "+c.Record, "serve makes it")
+	want(t, findings, OK, "bans-file "+c.BansFile, "writable")
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
 // serve does not start where others could put a socket of their own into the place of its own.
 func TestDirectoryOfTheUpgradeSocket(t *testing.T) {
 	if runtime.GOOS == "windows" {
