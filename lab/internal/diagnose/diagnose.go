@@ -62,7 +62,7 @@ var rules = []rule{
 	{"page-faults", [][]string{byKernel}, true, "", pageFaults},
 	{"processes", [][]string{byKernel, byCalls}, true, "", processes},
 	{"compiled-again", [][]string{byCPU}, true, "", named(spending(passing(isCompiling), "compiling", "compiling regular expressions and templates"))},
-	{"password-hashing", [][]string{byCPU}, true, "", spending(passing(isHashing), "password hashing", "deriving keys from passwords")},
+	{"password-hashing", [][]string{byCPU}, true, "", passwordHashing},
 	{"scanned-again", [][]string{byCPU}, true, "", scannedAgain},
 	{"formatting", [][]string{byCPU}, true, "", named(excessive(without(isFormatting, isWrite), "printf", "formatting and parsing texts"))},
 	{"allocations", [][]string{byCPU}, true, "", named(allocations)},

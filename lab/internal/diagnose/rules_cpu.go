@@ -151,6 +151,19 @@ func excessive(pick func([]evidence.Frame) bool, top, what string) func(*facts) 
 	}
 }
 
+// mostHashing is the part of the processor time from which on there is no other work to speak of.
+const mostHashing = 0.9
+
+// passwordHashing: keys are derived from passwords with each request, and not once at a login. What logs users in has
+// no other work, and its clients go when they are in.
+func passwordHashing(s *facts) (Finding, string) {
+	f, c := s.spent(passing(isHashing), "password hashing", "deriving keys from passwords"), s.calls
+	if f.Share < mostHashing || f.Score < Significant || c.Answers >= fewRepeats && c.Answers > mostOnNew*c.Accepted {
+		return f, ""
+	}
+	return Finding{}, units.Percent(f.Share) + " of the processor time passed in deriving keys from passwords, and few requests were seen behind others on one connection: it is the work of what logs users in, and a fault where it is done with each request"
+}
+
 // firstLook is how many times as long as copying a text it may take to look for its end before that, when only the first
 // of the two finds it in no cache.
 const firstLook = 4.5

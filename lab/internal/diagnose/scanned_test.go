@@ -27,3 +27,29 @@ func TestTextsThatAreCopiedMayBeScannedOnce(t *testing.T) {
 		}
 	}
 }
+
+// What logs users in does nothing else; so does what checks a password with each request, but on connections that stay.
+func TestHashingMayBeTheWorkOfLogins(t *testing.T) {
+	for _, c := range []struct {
+		part     float64
+		requests evidence.Mishaps
+		accusing bool
+	}{
+		{0.99, evidence.Mishaps{Accepted: 50, Answers: 52}, false},
+		{0.99, evidence.Mishaps{Accepted: 50, Answers: 3 * 50}, false}, // over TLS
+		{0.99, evidence.Mishaps{}, false},
+		{0.99, evidence.Mishaps{Accepted: 5, Answers: 100}, true},
+		{0.60, evidence.Mishaps{Accepted: 50, Answers: 50}, true},
+	} {
+		calls := &evidence.Calls{Took: time.Second, Total: 1000, Mishaps: c.requests}
+		e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), Calls: calls, Sharing: &evidence.Sharing{},
+			Perf: profile(c.part, "yescrypt_kdf_body", "_crypt_yescrypt_rn", "crypt_r@@XCRYPT_2.0", "main.lex")}
+		findings, open := Diagnose(e)
+		if f, found := First(findings); found != c.accusing || found && f.Rule != "password-hashing" {
+			t.Errorf("%+v: %+v", c, f)
+		}
+		if undecided := len(open) == 1 && open[0].Rule == "password-hashing"; undecided == c.accusing {
+			t.Errorf("%+v: open are %+v", c, open)
+		}
+	}
+}

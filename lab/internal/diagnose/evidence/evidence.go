@@ -188,7 +188,7 @@ type Calls struct {
 	Reopened int64    `json:"reopened,omitempty"`
 }
 
-// Mishaps are what happens to requests and should not, or keeps them waiting.
+// Mishaps are what happens to requests and should not, or keeps them waiting, with how many came.
 type Mishaps struct {
 	// NoFiles is how many calls failed since the process had as many files open as it may.
 	NoFiles int64 `json:"no_files,omitempty"`
@@ -199,6 +199,10 @@ type Mishaps struct {
 	Slept   time.Duration `json:"slept_ns,omitempty"`
 	Covered int64         `json:"covered,omitempty"` // requests read before an fsync ended, and answered after it; or threads woken then
 	Asking  float64       `json:"asking,omitempty"`  // names of hosts that servers were asked for at any time
+	// Accepted is how many connections were accepted over TCP, and Answers how often something was written to one, also one
+	// from before, behind what was read from it.
+	Accepted int64 `json:"accepted,omitempty"`
+	Answers  int64 `json:"answers,omitempty"`
 }
 
 // A Call is one system call of those that were seen.

@@ -121,6 +121,7 @@ func (r *repeats) call(name, args, result, after string, moved int64, began, end
 		if moved >= 0 && !strings.Contains(rest, "AF_UNIX") {
 			r.of(result).connection = connection{peer: itself, served: true}
 			count(r.dialled, itself)
+			r.out.Accepted++
 		}
 	case "close":
 		r.askedUntil(r.of(number), ended)
@@ -169,6 +170,9 @@ func (r *repeats) move(d *descriptor, way string, moved int64, began, ended floa
 		}
 		if d.writes == 0 {
 			d.first = began
+			if d.served {
+				r.out.Answers++
+			}
 			if d.served && d.synced < r.synced {
 				r.out.Covered++
 			}

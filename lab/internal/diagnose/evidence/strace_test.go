@@ -385,6 +385,25 @@ func TestSleepsBeforeAnAnswer(t *testing.T) {
 	}
 }
 
+// Requests on connections that stay are told from those for which there is a new one.
+func TestAnswersOnConnectionsThatWereAccepted(t *testing.T) {
+	const text = `1 1.0 read(7, ""..., 4096) = 40 <0.000010>
+1 1.1 write(7, ""..., 44) = 44 <0.000010>
+1 1.1 write(7, ""..., 44) = 44 <0.000010>
+1 1.2 read(7, ""..., 4096) = 40 <0.000010>
+1 1.3 write(7, ""..., 44) = 44 <0.000010>
+1 1.4 accept4(3, {sa_family=AF_INET, sin_port=htons(4242), sin_addr=inet_addr("127.0.0.1")}, [128 => 16], SOCK_CLOEXEC) = 9 <0.000010>
+1 1.4 accept4(4, {sa_family=AF_UNIX}, [128 => 2], SOCK_CLOEXEC) = 10 <0.000010>
+1 1.5 read(9, ""..., 4096) = 40 <0.000010>
+1 1.6 write(8, ""..., 44) = 44 <0.000010>
+1 1.7 write(9, ""..., 44) = 44 <0.000010>
+`
+	c, err := readStrace(strings.NewReader(text), false, map[string]connection{"7": {served: true}, "8": {}}, nil)
+	if err != nil || c.Accepted != 1 || c.Answers != 3 {
+		t.Errorf("%d accepted, %d answers, %v", c.Accepted, c.Answers, err)
+	}
+}
+
 // An fsync that began behind several requests is one for all of them.
 func TestFsyncsThatSeveralRequestsWaitFor(t *testing.T) {
 	const text = `1 1.0 read(7, ""..., 4096) = 40 <0.000010>
