@@ -52,7 +52,13 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-func fail(err error) error { return &exitError{ExitFailure, err} }
+// fail makes an error one that is not the command line's.
+func fail(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{ExitFailure, err}
+}
 
 // buildVersion is the module's version, which the go command takes from the commit where
 // there is one.

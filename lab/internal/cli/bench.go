@@ -24,13 +24,7 @@ const defaultPage = "sluice-bench.html"
 
 func (a App) bench() *cobra.Command {
 	var f benchFlags
-	cmd := &cobra.Command{
-		Use:     "bench [scenario...]",
-		Short:   "Compare ways to read, pool and pass on bytes, on this machine",
-		Long:    helpText("bench"),
-		Example: "  lab bench --quick framing tcp/128",
-		RunE:    func(_ *cobra.Command, args []string) error { return a.runBench(f, args) },
-	}
+	cmd := command("bench", func(args []string) error { return a.runBench(f, args) })
 	flags := cmd.Flags()
 	f.given = flags.Changed
 	flags.BoolVar(&f.list, "list", false, "list the scenarios and do nothing else")
@@ -72,10 +66,9 @@ func (f *benchFlags) settings() (mode string, s measure.Settings, err error) {
 	case f.page == "-":
 		err = errors.New("--html needs the name of a file")
 	}
-	if err != nil {
-		return "", s, fmt.Errorf("bench: %w", err)
-	}
 	switch {
+	case err != nil:
+		return "", s, err
 	case f.quick:
 		mode, s = "quick", measure.Quick()
 	case f.full:
@@ -120,13 +113,13 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 	}
 	chosen, err := choose(a.Scenarios, patterns)
 	if err != nil {
-		return fmt.Errorf("bench: %w", err)
+		return err
 	}
 	if f.list {
 		return a.list(chosen)
 	}
 	if err := a.checkOutputs(&f); err != nil {
-		return fmt.Errorf("bench: %w", err)
+		return err
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -205,10 +198,7 @@ func (a App) list(scenarios []lab.Scenario) error {
 	for _, s := range scenarios {
 		fmt.Fprintf(w, "%s\t%s\n", s.Name, s.Title)
 	}
-	if err := w.Flush(); err != nil {
-		return fail(err)
-	}
-	return nil
+	return fail(w.Flush())
 }
 
 // choose picks the scenarios that the patterns name, in their own order, or all that need not

@@ -55,7 +55,7 @@ func TestChoosingScenarios(t *testing.T) {
 }
 
 func TestHelpNamesWhatHasToBeNamed(t *testing.T) {
-	text := helpText("bench")
+	text := command("bench", nil).Long
 	for _, s := range scenarios.All() {
 		group, _, _ := strings.Cut(s.Name, "/")
 		if s.Named && !strings.Contains(text, group+",") && !strings.Contains(text, s.Name) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -28,22 +29,14 @@ type diagnoseFlags struct {
 	time      time.Duration
 
 	given func(flag string) bool
-	dash  int // arguments before --, -1 without it
+	dash  func() int // arguments before --, -1 without it
 }
 
 func (a App) diagnose() *cobra.Command {
 	var f diagnoseFlags
-	cmd := &cobra.Command{
-		Use:     "diagnose -- command [argument...] | --pid N | file...",
-		Short:   "Say what a program's time is lost to, and what to try",
-		Long:    helpText("diagnose"),
-		Example: "  lab diagnose --pid $(pgrep -x server) --json server.json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f.given, f.dash = cmd.Flags().Changed, cmd.ArgsLenAtDash()
-			return a.runDiagnose(f, args)
-		},
-	}
+	cmd := command("diagnose", func(args []string) error { return a.runDiagnose(f, args) })
 	flags := cmd.Flags()
+	f.given, f.dash = flags.Changed, flags.ArgsLenAtDash
 	flags.IntVar(&f.pid, "pid", 0, "look at this process")
 	flags.StringVar(&f.url, "url", "", "the `address` of the program's /debug/pprof/, or host:port")
 	flags.DurationVar(&f.time, "time", evidence.DefaultEach, "for each tool; the trace and strace take less")
@@ -60,9 +53,9 @@ func (f *diagnoseFlags) target(args []string) (t evidence.Target, err error) {
 		return t, fmt.Errorf("invalid --pid %d", f.pid)
 	case f.given("pid") && len(args) > 0:
 		return t, errors.New("--pid and a command or file exclude each other")
-	case f.url != "" && len(args) > 0 && f.dash != 0:
+	case f.url != "" && len(args) > 0 && f.dash() != 0:
 		return t, errors.New("--url goes with --pid, with a command behind --, or alone")
-	case f.dash > 0:
+	case f.dash() > 0:
 		return t, fmt.Errorf("%q stands before --", args[0])
 	}
 	if f.url != "" {
@@ -74,7 +67,7 @@ func (f *diagnoseFlags) target(args []string) (t evidence.Target, err error) {
 	case f.pid > 0:
 		t.Name = "process " + strconv.Itoa(f.pid)
 		return t, nil
-	case f.dash == 0 && len(args) > 0:
+	case f.dash() == 0 && len(args) > 0:
 		t.Name, t.Command = wire.Public(strings.Join(args, " ")), args
 		return t, nil
 	case len(args) == 0 && f.url == "":
@@ -93,11 +86,8 @@ func (f *diagnoseFlags) target(args []string) (t evidence.Target, err error) {
 
 func (a App) runDiagnose(f diagnoseFlags, args []string) error {
 	target, err := f.target(args)
-	if err == nil {
-		err = writable("json", f.json)
-	}
-	if err != nil {
-		return fmt.Errorf("diagnose: %w", err)
+	if err = cmp.Or(err, writable("json", f.json)); err != nil {
+		return err
 	}
 	people := a.people(f.json)
 	ctx, stop := interruptible()

@@ -22,13 +22,7 @@ import (
 func (c loadCommand) command() *cobra.Command {
 	f := &loadFlags{plan: load.Default()}
 	p := &f.plan
-	cmd := &cobra.Command{
-		Use:     "load target[,target...]",
-		Short:   "Put load on a server and say what came of it",
-		Long:    helpText("load"),
-		Example: "  lab load --conns 64 --rate 20000 --duration 30s http://127.0.0.1:8080/",
-		RunE:    func(_ *cobra.Command, args []string) error { return c.execute(f, args) },
-	}
+	cmd := command("load", func(args []string) error { return c.execute(f, args) })
 	flags := cmd.Flags()
 	f.changed = flags.Changed
 	flags.StringVar((*string)(&p.Protocol), "protocol", string(p.Protocol), "what the target answers: frame, ack or echo")
@@ -98,11 +92,6 @@ func (r *requestFlags) define(flags *pflag.FlagSet, p *load.Plan) {
 }
 
 func (f *loadFlags) check(args []string) (err error) {
-	defer func() {
-		if err != nil && !errors.Is(err, load.ErrPlan) {
-			err = fmt.Errorf("load: %w", err)
-		}
-	}()
 	p := &f.plan
 	if len(args) != 1 {
 		return fmt.Errorf("want one address, such as http://127.0.0.1:8080/ or 127.0.0.1:7000, or several with commas between, got %q", args)
@@ -209,7 +198,7 @@ func parseLimit(text string) (load.Limit, error) {
 	q, known := searchQuantiles[strings.ToUpper(strings.TrimSpace(name))]
 	d, err := time.ParseDuration(strings.TrimSpace(value))
 	if !known || err != nil || d <= 0 {
-		return load.Limit{}, fmt.Errorf("load: --search: %.40q is not a limit such as P99=5ms, of P50, P90, P99 or P99.9", text)
+		return load.Limit{}, fmt.Errorf("--search: %.40q is not a limit such as P99=5ms, of P50, P90, P99 or P99.9", text)
 	}
 	return load.Limit{Quantile: q, Latency: d}, nil
 }

@@ -30,7 +30,7 @@ func (c loadCommand) execute(f *loadFlags, args []string) (err error) {
 	targets := [][]string{args}
 	switch {
 	case f.compare && len(args) != 2:
-		return fmt.Errorf("load: --compare wants two addresses, got %d", len(args))
+		return fmt.Errorf("--compare wants two addresses, got %d", len(args))
 	case f.compare:
 		targets = [][]string{args[:1], args[1:]}
 	}

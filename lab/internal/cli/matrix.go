@@ -29,13 +29,7 @@ type matrixFlags struct {
 
 func (a App) matrix() *cobra.Command {
 	f := matrixFlags{load: loadFlags{plan: load.Default()}}
-	cmd := &cobra.Command{
-		Use:     "matrix grid",
-		Short:   "Measure a grid: sizes by connections, rates by latency or size",
-		Long:    helpText("matrix"),
-		Example: "  lab matrix size-conns --quick --layers std",
-		RunE:    func(_ *cobra.Command, args []string) error { return a.runMatrix(f, args) },
-	}
+	cmd := command("matrix", func(args []string) error { return a.runMatrix(f, args) })
 	flags := cmd.Flags()
 	f.given = flags.Changed
 	flags.StringSliceVar(&f.choice.Layers, "layers", nil, "only these engines, jitters or durabilities")
@@ -92,7 +86,7 @@ const figuresShown = 4
 func (a App) runMatrix(f matrixFlags, args []string) error {
 	file, err := f.file(args)
 	if err != nil {
-		return fmt.Errorf("matrix: %w", err)
+		return err
 	}
 	file.Version, file.Command = buildVersion(), a.called()
 	self, err := os.Executable()

@@ -17,23 +17,9 @@ const defaultReport = "sluice-report.html"
 
 func (a App) report() *cobra.Command {
 	var f reportFlags
-	cmd := &cobra.Command{
-		Use:     "report result...",
-		Short:   "Make a page of results, or compare one with a baseline",
-		Long:    helpText("report"),
-		Example: "  lab report load.json matrix.json -o report.html",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f.given = cmd.Flags().Changed
-			if f.given("results") {
-				if cmd.Flags().NFlag() > 1 || f.results == "" {
-					return errors.New("report: --results takes a directory and no other flags")
-				}
-				return a.writeResults(f.results, args)
-			}
-			return a.runReport(f, args)
-		},
-	}
+	cmd := command("report", func(args []string) error { return a.runReport(f, args) })
 	flags := cmd.Flags()
+	f.given, f.flags = flags.Changed, flags.NFlag
 	flags.StringVarP(&f.page, "output", "o", defaultReport, "write the page to this `file`")
 	flags.BoolVar(&f.benchstat, "benchstat", false, "print benchmark text for benchstat")
 	flags.StringVar(&f.baseline, "baseline", "", "compare with this earlier result, a `file`")
@@ -51,6 +37,7 @@ type reportFlags struct {
 	atLeast              float64
 
 	given func(flag string) bool
+	flags func() int // how many were given
 }
 
 func (f *reportFlags) check(results []string) error {
@@ -90,10 +77,7 @@ func (f *reportFlags) check(results []string) error {
 		}
 		taken[filepath.Clean(path)] = true
 	}
-	if err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	return nil
+	return err
 }
 
 func (f *reportFlags) writesPage() bool {
@@ -101,6 +85,11 @@ func (f *reportFlags) writesPage() bool {
 }
 
 func (a App) runReport(f reportFlags, names []string) error {
+	if f.given("results") && f.flags() > 1 {
+		return errors.New("--results takes a directory and no other flags")
+	} else if f.given("results") {
+		return a.writeResults(f.results, names)
+	}
 	if err := f.check(names); err != nil {
 		return err
 	}
@@ -136,10 +125,7 @@ func (a App) runReport(f reportFlags, names []string) error {
 			}
 			return fail(err)
 		}
-		if err := printed(people, c.Items()...); err != nil {
-			return fail(err)
-		}
-		if err := a.putJSON(f.json, c); err != nil {
+		if err := errors.Join(printed(people, c.Items()...), a.putJSON(f.json, c)); err != nil {
 			return fail(err)
 		}
 		if c.Regressions > 0 {
@@ -161,7 +147,7 @@ func (a App) runReport(f reportFlags, names []string) error {
 
 func (a App) writeResults(dir string, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("report: --results takes the results from %s, got %q too", filepath.Join(dir, "data"), args)
+		return fmt.Errorf("--results takes the results from %s, got %q too", filepath.Join(dir, "data"), args)
 	}
 	var results []*report.Result
 	for _, pattern := range []string{"*.json", "*.json.gz"} {

@@ -58,19 +58,11 @@ func (k *keptError) Write(data []byte) (int, error) {
 }
 
 func (a App) root() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "lab",
-		Short: "Pooled, zero-copy network I/O: the measuring tools",
-		Long: `lab puts load on servers, says what slows programs down, and measures, on this
-machine, what reading and moving bytes costs with this library beside the best that
-the standard library and others do.`,
-		Example:           "  lab bench",
-		Version:           buildVersion() + " " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		DisableAutoGenTag: true,
-	}
+	root := command("lab", nil)
+	root.Args = nil // what stands there is a command
+	root.Version = buildVersion() + " " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
+	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	root.SilenceErrors, root.SilenceUsage, root.DisableAutoGenTag = true, true, true
 	// Suggestions for misspelt commands come in several lines.
 	root.DisableSuggestions = true
 	root.CompletionOptions.DisableDefaultCmd = true

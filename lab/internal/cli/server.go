@@ -83,29 +83,23 @@ func listening(at net.Addr) string {
 func (a App) echo() *cobra.Command {
 	var f serverFlags
 	settings := echo.Settings{Grace: serverGrace}
-	cmd := &cobra.Command{
-		Use:     "echo address",
-		Short:   "Send back what comes: a target for load tests",
-		Long:    helpText("echo"),
-		Example: "  lab echo --engine std 127.0.0.1:7000",
-		RunE: func(_ *cobra.Command, args []string) error {
-			network, addr, err := f.check(args)
-			if err = errors.Join(err, settings.Check()); err != nil {
-				return fmt.Errorf("echo: %w", err)
+	cmd := command("echo", func(args []string) error {
+		network, addr, err := f.check(args)
+		if err = errors.Join(err, settings.Check()); err != nil {
+			return err
+		}
+		settings.OnError = func(err error) { fmt.Fprintf(a.Stderr, "lab: echo: %v\n", err) }
+		return a.serve("echo", &f, func(ctx context.Context, _ func(), profiles string) error {
+			l, err := new(net.ListenConfig).Listen(ctx, network, addr)
+			if err != nil {
+				return err
 			}
-			settings.OnError = func(err error) { fmt.Fprintf(a.Stderr, "lab: echo: %v\n", err) }
-			return a.serve("echo", &f, func(ctx context.Context, _ func(), profiles string) error {
-				l, err := new(net.ListenConfig).Listen(ctx, network, addr)
-				if err != nil {
-					return err
-				}
-				if _, err := io.WriteString(a.Stdout, listening(l.Addr())+settings.About()+"\n"+profiles); err != nil {
-					return errors.Join(err, l.Close())
-				}
-				return echo.Serve(ctx, l, settings)
-			})
-		},
-	}
+			if _, err := io.WriteString(a.Stdout, listening(l.Addr())+settings.About()+"\n"+profiles); err != nil {
+				return errors.Join(err, l.Close())
+			}
+			return echo.Serve(ctx, l, settings)
+		})
+	})
 	flags := cmd.Flags()
 	flags.StringVar(&settings.Engine, "engine", "aio", "aio or std")
 	f.define(flags)

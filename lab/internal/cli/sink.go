@@ -25,24 +25,17 @@ import (
 
 func (a App) sink() *cobra.Command {
 	f := sinkFlags{segment: 64 << 20, maxRecord: 4 << 20}
-	cmd := &cobra.Command{
-		Use:     "sink address",
-		Short:   "Keep what comes, as durably as asked: a target for load tests",
-		Long:    helpText("sink"),
-		Example: "  lab sink --durability sync --dir records --stats 1s 127.0.0.1:7001",
-		Args:    cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f.given = cmd.Flags().Changed
-			network, addr, err := f.server.check(args)
-			if err = errors.Join(err, f.check()); err != nil {
-				return fmt.Errorf("sink: %w", err)
-			}
-			return a.serve("sink", &f.server, func(ctx context.Context, stop func(), profiles string) error {
-				return a.serveSink(ctx, stop, f, network, addr, profiles)
-			})
-		},
-	}
+	cmd := command("sink", func(args []string) error {
+		network, addr, err := f.server.check(args)
+		if err = errors.Join(err, f.check()); err != nil {
+			return err
+		}
+		return a.serve("sink", &f.server, func(ctx context.Context, stop func(), profiles string) error {
+			return a.serveSink(ctx, stop, f, network, addr, profiles)
+		})
+	})
 	flags := cmd.Flags()
+	f.given = flags.Changed
 	flags.StringVar(&f.dir, "dir", "", "keep the log in this `directory`; without it, in a temporary one that is removed at the end")
 	flags.StringVar(&f.durability, "durability", "sync", "async, sync or raft")
 	flags.DurationVar(&f.syncEvery, "sync-every", time.Second, "with async: how often the log is synced")

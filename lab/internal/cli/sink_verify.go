@@ -15,18 +15,7 @@ import (
 
 func (a App) sinkVerify() *cobra.Command {
 	var ackedFile, jsonFile string
-	cmd := &cobra.Command{
-		Use:     "verify directory...",
-		Short:   "Check logs, and that they have what was acknowledged",
-		Long:    helpText("sink-verify"),
-		Example: "  lab sink verify --acked acks records",
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("sink verify: want the directories of logs")
-			}
-			return a.runSinkVerify(args, ackedFile, jsonFile)
-		},
-	}
+	cmd := command("sink verify", func(args []string) error { return a.runSinkVerify(args, ackedFile, jsonFile) })
 	flags := cmd.Flags()
 	flags.StringVar(&ackedFile, "acked", "", "`file` that lab load --acks wrote")
 	flags.StringVar(&jsonFile, "json", "", "write the result as JSON to this `file`, - for standard output instead of the lines")
@@ -34,11 +23,14 @@ func (a App) sinkVerify() *cobra.Command {
 }
 
 func (a App) runSinkVerify(args []string, ackedFile, jsonFile string) error {
-	if jsonFile != "" && filepath.Clean(jsonFile) == filepath.Clean(ackedFile) {
-		return errors.New("sink verify: --json and --acked name the same file")
+	switch {
+	case len(args) == 0:
+		return errors.New("want the directories of logs")
+	case jsonFile != "" && filepath.Clean(jsonFile) == filepath.Clean(ackedFile):
+		return errors.New("--json and --acked name the same file")
 	}
 	if err := writable("json", jsonFile); err != nil {
-		return fmt.Errorf("sink verify: %w", err)
+		return err
 	}
 	ctx, stop := interruptible()
 	defer stop()
@@ -49,10 +41,7 @@ func (a App) runSinkVerify(args []string, ackedFile, jsonFile string) error {
 		}
 		return fail(fmt.Errorf("sink verify: %w", err))
 	}
-	if err := printVerified(a.people(jsonFile), result); err != nil {
-		return fail(err)
-	}
-	if err := a.putJSON(jsonFile, result); err != nil {
+	if err := errors.Join(printVerified(a.people(jsonFile), result), a.putJSON(jsonFile, result)); err != nil {
 		return fail(fmt.Errorf("sink verify: %w", err))
 	}
 	if n := result.Broken(); n > 0 {
