@@ -74,7 +74,7 @@ func parseOffer(p []byte) (*offer, error) {
 	if n := len(d.MediaDescriptions); n == 0 || n > maxMedia {
 		return nil, fmt.Errorf("%w: %d media, 1 to %d are taken", ErrOffer, n, maxMedia)
 	}
-	o := &offer{text: withoutCandidates(string(p))}
+	o := &offer{text: withoutCandidates(string(p), &d)}
 	o.refuse(&d)
 	for _, m := range d.MediaDescriptions {
 		if !carried(m) {
@@ -177,9 +177,11 @@ func (o *offer) bundle(d *sdp.SessionDescription) error {
 
 // withoutCandidates leaves out the candidates of the client, which a server that is
 // ICE-lite has no use for, the layers of simulcast, of which one is taken (layered), and
-// groups that are no bundle.
-func withoutCandidates(text string) string {
+// groups that are no bundle. Nor are the sources of the layers there, which Firefox names: the
+// library takes several without their layers for the tracks of a medium of Plan B, and refuses that.
+func withoutCandidates(text string, d *sdp.SessionDescription) string {
 	var b strings.Builder
+	media := -1
 	for line := range strings.Lines(text) {
 		name, _, _ := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
 		if name == "a=group" && !strings.HasPrefix(line, bundleGroup) {
@@ -188,6 +190,13 @@ func withoutCandidates(text string) string {
 		switch name {
 		case "a=candidate", "a=end-of-candidates", "a=remote-candidates", "a=simulcast", "a=rid":
 			continue
+		case "a=ssrc", "a=ssrc-group":
+			if media >= 0 && has(d.MediaDescriptions[media], "simulcast") {
+				continue
+			}
+		}
+		if strings.HasPrefix(line, "m=") {
+			media++
 		}
 		b.WriteString(line)
 	}

@@ -19,12 +19,13 @@ type layer struct {
 	rate   uint64 // at most, bits per second; 0: not said
 }
 
-// ridMap returns the extmap by which a client would say in its packets of which layer they
-// are, empty when there is none: browsers want it in an answer that takes a layer.
+// ridMap returns the extmap of an answer by which a client says in its packets of which layer they
+// are, empty when it offers none: browsers want it in an answer that takes a layer. What the client
+// only sends, as Firefox, is what an answer only receives (RFC 8285, section 6).
 func ridMap(d *sdp.MediaDescription) string {
 	for _, a := range d.Attributes {
 		if a.Key == "extmap" && strings.HasSuffix(a.Value, " "+sdp.SDESRTPStreamIDURI) {
-			return a.Value
+			return strings.Replace(a.Value, "/sendonly ", "/recvonly ", 1)
 		}
 	}
 	return ""

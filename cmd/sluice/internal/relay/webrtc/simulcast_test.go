@@ -1,8 +1,13 @@
 package webrtc
 
 import (
+	"os"
 	"strings"
 	"testing"
+
+	pion "github.com/pion/webrtc/v4"
+
+	"github.com/sluice-go/sluice/flv"
 )
 
 // simulcastOffer is an offer to send several layers of pictures.
@@ -65,5 +70,38 @@ func TestSimulcast(t *testing.T) {
 	text := strings.ReplaceAll(string(browserOffer(t)), "a=recvonly", "a=sendonly\r\na=rid:a send\r\na=simulcast:send a")
 	if o, err := parseOffer([]byte(text)); err != nil || o.media[0].layer != "" {
 		t.Errorf("without a way to name it in packets: %+v, %v", o, err)
+	}
+}
+
+// Firefox names the sources of its layers beside the layers. The file is an offer of Firefox 153.
+func TestSimulcastOfFirefox(t *testing.T) {
+	text, err := os.ReadFile("testdata/firefox-simulcast.sdp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := parseOffer([]byte(strings.ReplaceAll(string(text), "\n", "\r\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pc, err := pion.NewPeerConnection(pion.Configuration{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pc.Close()
+	if err := pc.SetRemoteDescription(pion.SessionDescription{Type: pion.SDPTypeOffer, SDP: o.text}); err != nil {
+		t.Fatal("the library takes it not: ", err)
+	}
+	if _, err := pc.CreateAnswer(nil); err != nil {
+		t.Error("the library answers it not: ", err)
+	}
+	if f, ok := o.fromClient(true); !ok || f.Codec != flv.CodecVP9 || f.PayloadType != 121 || f.rtx != 125 {
+		t.Errorf("pictures: %+v, %v", f, ok)
+	}
+	if f, ok := o.fromClient(false); !ok || f.Codec != flv.CodecOpus || !strings.Contains(o.text, "a=ssrc:3670645651 ") {
+		t.Errorf("sound: %+v, %v, of %s", f, ok, o.text)
+	}
+	const answer = "v=0\r\nm=audio 9 x\r\nm=video 9 x\r\n"
+	if got := o.layered(answer); got != answer+"a=extmap:9/recvonly urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id\r\na=rid:h recv\r\na=simulcast:recv h\r\n" {
+		t.Errorf("the answer is %q", got)
 	}
 }
