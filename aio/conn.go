@@ -124,6 +124,19 @@ func (l *loop[S]) notifyEnd() {
 	}
 }
 
+// endAborted closes the connections whose callback did not return: it has ended its goroutine.
+func (l *loop[S]) endAborted() {
+	for c := l.first; c != nil; {
+		if !c.calling {
+			c = c.after
+			continue
+		}
+		c.calling = false
+		c.finish(op.ErrGoexit)
+		c = l.first // finish may have called Closed, which may do much
+	}
+}
+
 // end ends what is left: connections for which no operation was pending. It waits for the
 // handshakes of those that have ended, which have memory, and the program's tls.Config.
 func (l *loop[S]) end() {
@@ -392,12 +405,17 @@ func (c *Conn[S]) endFreeing(reason error, frees bool) {
 	c.closing.Store(true) // or what Closed writes would go out before Free
 	c.loop.leave(c)
 	c.loop.starved.leave(c)
+	defer c.release(frees) // also when the callback ends its goroutine
 	calls := c.loop.calls
 	if c.opened && calls.closed != nil {
 		calls.closed(c, reason)
 	} else if !c.opened && calls.refused != nil {
 		calls.refused(c.name[0].RemoteAddr(), c.refusal(reason))
 	}
+}
+
+// release gives back what c has, at its end.
+func (c *Conn[S]) release(frees bool) {
 	if c.secure != nil {
 		c.secure.release()
 	}

@@ -27,7 +27,8 @@ const (
 // Open, Data or Buf, and Closed of one connection are called by one goroutine, that of
 // the connection's watcher, in this order and never at the same time. None should block
 // for long. A panic in one ends the program, as in any goroutine: recover within the
-// callback where that is not wanted. Do not change the fields while the handler serves.
+// callback where that is not wanted. runtime.Goexit in one, as of a test's FailNow, closes its
+// connection, as an error does. Do not change the fields while the handler serves.
 //
 // A connection is not read from while bytes are queued for its peer: a peer that sends
 // and does not read delays only itself. Reading goes on when all is written. What has come in

@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/sluice-go/sluice/aio/internal/op"
 )
 
 // Handler is what a Server does with connections and with the completions of
@@ -16,7 +18,8 @@ import (
 // state for each connection.
 //
 // Neither method should block for long: meanwhile that watcher serves none of its
-// connections and accepts none on its listener.
+// connections and accepts none on its listener. runtime.Goexit in one frees the connection that
+// it was called for; another goroutine goes on.
 type Handler interface {
 	// Accepted is called with each new connection, and submits its first operation to
 	// w. A connection that is not submitted, or whose submission was refused, is the
@@ -61,8 +64,9 @@ type Server struct {
 	// Stats. An error ends Serve, which returns it.
 	Started func(w *Watcher, l net.Listener) error
 	// OnError is called for errors that do not end the server: a connection that
-	// cannot be accepted for now (no descriptors left, for example), and writes that
-	// were cut off because Grace was over. Several goroutines call it.
+	// cannot be accepted for now (no descriptors left, for example), writes that
+	// were cut off because Grace was over, and callbacks that called runtime.Goexit.
+	// Several goroutines call it.
 	OnError func(error)
 }
 
@@ -109,7 +113,7 @@ func (s *Server) Serve(ctx context.Context, listeners []net.Listener) error {
 	if collecting {
 		r.intake.listen(listeners)
 		for _, w := range r.intake.watchers {
-			r.collecting.Go(func() { r.collect(w) })
+			r.collecting.Go(func() { r.collect(w, nil, nil) })
 		}
 		r.intake.watchListeners()
 	}
@@ -140,10 +144,14 @@ func (r *serving) fail(err error) {
 	})
 }
 
+// hear calls OnError, in a goroutine that it may end.
 func (r *serving) hear(err error) {
-	if r.server.OnError != nil {
-		r.server.OnError(err)
+	if r.server.OnError == nil {
+		return
 	}
+	var call sync.WaitGroup
+	call.Go(func() { r.server.OnError(err) })
+	call.Wait()
 }
 
 // add makes a watcher.
@@ -183,30 +191,65 @@ func (r *serving) handle(w *served, result *OpResult) {
 // end. It is closed when that is done.
 type notification chan struct{}
 
-// collect hands the completions of a watcher to the handler, until the watcher
-// is closed.
-func (r *serving) collect(w *served) {
-	for {
-		results, err := w.WaitIO()
-		for i := range results {
-			r.handle(w, &results[i])
+// collect hands the completions of a watcher to the handler, until the watcher is closed: first the
+// results that are left of a WaitIO that has returned err.
+func (r *serving) collect(w *served, results []OpResult, err error) {
+	next, over := 0, false
+	defer func() {
+		if p := recover(); p != nil {
+			panic(p) // it ends the program
 		}
-		switch {
-		case err == nil:
-		case errors.Is(err, ErrWatcherClosed):
-			if r.intake.ctx.Err() == nil {
-				r.fail(err) // closed, but not by Serve
-			}
-			_, _ = w.WaitIO() // ends the lease of the last results
-			for _, l := range w.loops {
-				l.end()
-			}
+		if !over { // runtime.Goexit, in a callback
+			r.goOn(w, results, next, err)
+		}
+	}()
+	for _, l := range w.loops {
+		l.endAborted()
+	}
+	for {
+		for next < len(results) {
+			next++
+			r.handle(w, &results[next-1])
+		}
+		if over = err != nil && r.ended(w, err); over {
 			return
-		default:
-			r.fail(err)
-			w.Close() // and the next WaitIO hands out what was pending
+		}
+		results, next = nil, 0 // WaitIO may take long, and would keep them
+		results, err = w.WaitIO()
+	}
+}
+
+// goOn has another goroutine collect, when a callback has ended the one before: in a test FailNow
+// does. It ends the connection that was called for, as in package net/http, and nothing else.
+func (r *serving) goOn(w *served, results []OpResult, next int, err error) {
+	r.hear(op.ErrGoexit)
+	if next > 0 {
+		last := &results[next-1]
+		if counted, _ := last.Context.(newcomer); bool(counted) {
+			w.coming.Add(-1)
+		}
+		if _, ok := r.server.Handler.(preparing); !ok && last.Conn != nil {
+			_ = w.Free(last.Conn)
 		}
 	}
+	r.collecting.Go(func() { r.collect(w, results[next:], err) })
+}
+
+// ended handles an error of WaitIO. It reports whether w has returned its last result.
+func (r *serving) ended(w *served, err error) bool {
+	if !errors.Is(err, ErrWatcherClosed) {
+		r.fail(err)
+		w.Close() // and the next WaitIO hands out what was pending
+		return false
+	}
+	if r.intake.ctx.Err() == nil {
+		r.fail(err) // closed, but not by Serve
+	}
+	_, _ = w.WaitIO() // ends the lease of the last results
+	for _, l := range w.loops {
+		l.end()
+	}
+	return true
 }
 
 // end lets the watchers write what is queued, and closes them. collecting says that

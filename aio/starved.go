@@ -105,10 +105,10 @@ func (l *loop[S]) feed() {
 // end ends the goroutine. The connections that still starve are left to the caller.
 func (s *starved[S]) end() {
 	s.mu.Lock()
-	s.over = true
-	if s.stop != nil {
+	if !s.over && s.stop != nil {
 		close(s.stop)
 	}
+	s.over = true
 	s.mu.Unlock()
 	s.feed.Wait()
 }

@@ -25,8 +25,9 @@ type Watcher struct {
 
 // connLoop is the connections that a watcher has of one ConnHandler.
 type connLoop interface {
-	notifyEnd() // what peers have to know before their connections end
-	end()       // after the last result
+	notifyEnd()  // what peers have to know before their connections end
+	endAborted() // connections whose callback has ended its goroutine
+	end()        // after the last result
 }
 
 // NewWatcher returns a watcher that behaves like gaio's: with the default options

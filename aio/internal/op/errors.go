@@ -20,6 +20,9 @@ var (
 	ErrQueueFull           = errors.New("aio: write queue full")
 )
 
+// ErrGoexit: a function of the program has ended the goroutine that called it.
+var ErrGoexit = errors.New("aio: a callback has ended its goroutine (runtime.Goexit)")
+
 // connClosedError is ErrConnClosed, which matches net.ErrClosed.
 type connClosedError struct{}
 

@@ -66,6 +66,17 @@ func (h *Handshakes) start(s *Session) {
 
 // run does the handshake of s, and then of those that wait.
 func (h *Handshakes) run(s *Session) {
+	defer func() {
+		if p := recover(); p != nil {
+			panic(p) // it ends the program
+		}
+		if s != nil { // runtime.Goexit, in a callback
+			s.shaken(op.ErrGoexit)
+			if s = h.following(s); s != nil {
+				go h.run(s)
+			}
+		}
+	}()
 	for s != nil {
 		s.handshake()
 		s = h.following(s)

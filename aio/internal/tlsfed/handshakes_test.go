@@ -261,3 +261,23 @@ func TestAHandshakeBehindManySilentOnesIsSoonUnderWay(t *testing.T) {
 	}
 	waitRunning(t, 0)
 }
+
+// A handshake that fails by itself says why, also when its end comes just before: then its context
+// is done, which crypto/tls says instead.
+func TestAHandshakeThatFailsBeforeItsEndSaysWhy(t *testing.T) {
+	config, clientConfig := configs(t, tls.VersionTLS13)
+	own := errors.New("the callback's own")
+	for _, reason := range []error{net.ErrClosed, op.ErrDeadline} {
+		sessions := make(chan *server, 1)
+		config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			(<-sessions).session.End(reason)
+			return nil, own
+		}
+		raw, ended, s := serve(t, config, 64<<10)
+		sessions <- s
+		go tls.Client(raw, clientConfig).Handshake()
+		if err := result(t, ended); err != own {
+			t.Errorf("with the end by %v the handshake fails with %v, want %v", reason, err, own)
+		}
+	}
+}

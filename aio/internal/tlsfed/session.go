@@ -1,6 +1,7 @@
 package tlsfed
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -190,7 +191,7 @@ func (s *Session) Handshake() (over bool, err error) {
 	return true, nil
 }
 
-// handshake is the work of a goroutine of Handshakes.
+// handshake is the work of a goroutine of Handshakes. A callback of config may end that.
 func (s *Session) handshake() {
 	s.mu.Lock()
 	o := s.opening
@@ -198,7 +199,6 @@ func (s *Session) handshake() {
 		s.mu.Unlock()
 		return
 	}
-	defer s.running.Done()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	o.cancel = cancel
@@ -207,16 +207,23 @@ func (s *Session) handshake() {
 	}
 	s.noteIdle()
 	err := o.ended
-	if err == io.EOF {
-		err = nil // what came before it may be answered by an alert
-	}
 	s.mu.Unlock()
-	if err == nil {
+	if err == nil || err == io.EOF { // what came before the end may be answered by an alert
 		err = s.conn.HandshakeContext(ctx)
+		if err != nil {
+			// Its own error, also where the context was done just before it returned.
+			err = cmp.Or(s.conn.Handshake(), err)
+		}
 	}
+	s.shaken(err)
+}
+
+// shaken notes the result of the handshake.
+func (s *Session) shaken(err error) {
 	s.mu.Lock()
-	if err != nil && o.ended != nil && o.ended != io.EOF {
-		err = o.ended // the reason, not what followed from it
+	o := s.opening
+	if why := o.ended; why != nil && why != io.EOF && (errors.Is(err, why) || errors.Is(err, context.Canceled)) {
+		err = why // the reason, not what followed from it
 	}
 	o.over, o.err, o.cancel = true, err, nil
 	if o.ended == net.ErrClosed {
@@ -224,6 +231,7 @@ func (s *Session) handshake() {
 	}
 	s.mu.Unlock()
 	s.out.Wake()
+	s.running.Done()
 }
 
 // End says that nothing comes any more, because of err: io.EOF when the peer has
