@@ -45,7 +45,9 @@ func (a *Affinity) Pin() {
 	if want == 0 || want == a.pinned && unix.Gettid() == a.thread {
 		return
 	}
-	runtime.LockOSThread()
+	if a.pinned == 0 || unix.Gettid() != a.thread { // else it is locked, which counts
+		runtime.LockOSThread()
+	}
 	var set unix.CPUSet
 	set.Set(int(want) - 1)
 	// A processor that has gone away since Want looked is no reason to stop.

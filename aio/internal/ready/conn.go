@@ -56,6 +56,9 @@ type identity struct {
 // isWeak reports whether self is set.
 func (i *identity) isWeak() bool { return i.self != weak.Pointer[byte]{} }
 
+// notTaken reports whether c could not be taken over. Called with mu.
+func (c *conn) notTaken() bool { return c.closed && c.FD < 0 }
+
 // newTask returns a task for r. The caller puts it into a queue.
 func (c *conn) newTask(r *op.Request) *task {
 	t := &c.first

@@ -15,6 +15,22 @@ import (
 	"github.com/sluice-go/sluice/aio/internal/socket"
 )
 
+// lock returns the connection of name with its mu held. One that another submission has just not
+// been able to take over is not the end of name: it is tried again, to say why.
+func (d *Driver) lock(name net.Conn) (*conn, error) {
+	for {
+		c, err := d.find(name)
+		if err != nil {
+			return nil, err
+		}
+		c.mu.Lock()
+		if !c.notTaken() {
+			return c, nil
+		}
+		c.mu.Unlock()
+	}
+}
+
 // find returns the connection of name, and takes it over the first time.
 func (d *Driver) find(name net.Conn) (*conn, error) {
 	if o, ok := name.(*own); ok {

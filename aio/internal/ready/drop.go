@@ -24,7 +24,7 @@ func (d *Driver) CloseConn(name net.Conn) error {
 	c := d.table.known(name, address)
 	d.mu.Unlock()
 	if c == nil {
-		if err := name.Close(); err != nil && !socket.IsClosed(err) {
+		if err := closeName(name); err != nil {
 			return err
 		}
 		// A submission may have taken it over at the same time. One that comes
@@ -37,8 +37,20 @@ func (d *Driver) CloseConn(name net.Conn) error {
 		}
 	}
 	c.mu.Lock()
+	if c.notTaken() { // a submission at the same time has left it to the program
+		c.mu.Unlock()
+		return closeName(name)
+	}
 	defer d.unlock(c)
 	d.drop(c, io.ErrClosedPipe)
+	return nil
+}
+
+// closeName closes a connection of the program, which it may have done.
+func closeName(name net.Conn) error {
+	if err := name.Close(); err != nil && !socket.IsClosed(err) {
+		return err
+	}
 	return nil
 }
 

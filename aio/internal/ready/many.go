@@ -17,8 +17,7 @@ import (
 func (d *Driver) WriteMany(ctx any, conns []net.Conn, b *mem.Buf, slow op.Slow) (s op.Spread, err error) {
 	for _, name := range conns {
 		c, n := (*conn)(nil), 0
-		if c, err = d.find(name); err == nil {
-			c.mu.Lock()
+		if c, err = d.lock(name); err == nil {
 			n, err = d.writeOne(c, name, ctx, b, slow, &s)
 			d.unlock(c)
 		}

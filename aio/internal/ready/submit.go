@@ -17,9 +17,8 @@ import (
 // Submit tries r on the connection of name, and queues what cannot be done at once. It
 // takes over what is transferred in r, also when it fails.
 func (d *Driver) Submit(name net.Conn, r op.Request) error {
-	c, err := d.find(name)
+	c, err := d.lock(name)
 	if err == nil {
-		c.mu.Lock()
 		if r.Kind.IsWrite() {
 			err = d.submitWrite(c, name, &r)
 		} else {
