@@ -54,6 +54,7 @@ type guard struct {
 
 	mu    sync.Mutex
 	conns map[uint32]*guarded // by the server's number of the connection
+	peers map[uint32]*guarded // by the peer's
 }
 
 // weighed is how often, between two looks, all that is held is added up.
@@ -63,21 +64,22 @@ const weighed = 5
 type guarded struct {
 	srt.Conn
 	role          session.Role
+	answer        *answer // nil: it is not known
 	reason        atomic.Pointer[error]
 	again, unique uint64 // packets sent, at the latest look
 	before        uint64 // new ones between the two before
 	holds         int64  // bytes, when all was added up; of the goroutine that does
 }
 
-// add looks after a connection until remove.
-func (g *guard) add(conn srt.Conn, role session.Role) *guarded {
-	c := &guarded{Conn: conn, role: role}
+// add looks after a connection, which was made of a request, until remove.
+func (g *guard) add(req srt.ConnRequest, conn srt.Conn, role session.Role) *guarded {
+	c := &guarded{Conn: conn, role: role, answer: answerOf(req, conn)}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.conns == nil {
-		g.conns = map[uint32]*guarded{}
+		g.conns, g.peers = map[uint32]*guarded{}, map[uint32]*guarded{}
 	}
-	g.conns[conn.SocketId()] = c
+	g.conns[conn.SocketId()], g.peers[conn.PeerSocketId()] = c, c
 	return c
 }
 
@@ -85,6 +87,9 @@ func (g *guard) remove(c *guarded) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.conns, c.SocketId())
+	if peer := c.PeerSocketId(); g.peers[peer] == c {
+		delete(g.peers, peer)
+	}
 }
 
 // run looks at all connections again and again, until done is closed.
@@ -223,10 +228,30 @@ const maxRepeated = 8
 // section 3.2.5), on the goroutine that reads for the connection, and before it sends them.
 const lossTopic = "control:recv:NAK:cif"
 
-// Print implements srt.Logger. The library sends a packet as often as a report names it,
-// which is up to 360 times each of a second's: the reader of such a report is ended.
+// Print implements srt.Logger.
 func (g *guard) Print(topic string, id uint32, _ int, message func() string) {
-	if topic != lossTopic || repeated(message()) <= maxRepeated {
+	switch topic {
+	case askTopic:
+		g.asks(callerOf(message()))
+	case lossTopic:
+		g.loses(id, message())
+	}
+}
+
+// asks answers a caller again that asks again.
+func (g *guard) asks(caller uint32) {
+	g.mu.Lock()
+	c := g.peers[caller]
+	g.mu.Unlock()
+	if c != nil && c.answer != nil {
+		c.answer.again()
+	}
+}
+
+// loses looks at a report. The library sends a packet as often as a report names it,
+// which is up to 360 times each of a second's: the reader of such a report is ended.
+func (g *guard) loses(id uint32, report string) {
+	if repeated(report) <= maxRepeated {
 		return
 	}
 	g.mu.Lock()

@@ -27,6 +27,7 @@ type fakeConn struct {
 
 func (c *fakeConn) Stats(s *srt.Statistics) { *s = c.stats }
 func (c *fakeConn) SocketId() uint32        { return c.id }
+func (c *fakeConn) PeerSocketId() uint32    { return ^c.id }
 func (c *fakeConn) Close() error            { return nil }
 
 func (c *fakeConn) Write([]byte) (int, error) { return 0, io.EOF }
@@ -151,7 +152,7 @@ func TestGuardBoundsWhatAllHold(t *testing.T) {
 		if i == 3 || i == 7 {
 			f.stats.Instantaneous.ByteSendBuf = 5 << 20
 		}
-		all = append(all, g.add(f, session.RoleViewer))
+		all = append(all, g.add(nil, f, session.RoleViewer))
 	}
 	g.weigh(slices.Clone(all))
 	for i, c := range all {

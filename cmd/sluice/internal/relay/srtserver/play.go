@@ -38,7 +38,7 @@ func (s *Server) play(req srt.ConnRequest, info session.Info) {
 		s.Refused(session.RoleViewer, info, err)
 		return
 	}
-	guarded := s.guard.add(conn, session.RoleViewer)
+	guarded := s.guard.add(req, conn, session.RoleViewer)
 	defer s.guard.remove(guarded)
 	feed, missing, err := s.feed(source, o.Wait)
 	if len(missing) > 0 {

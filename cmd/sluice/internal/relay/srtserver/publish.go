@@ -32,7 +32,7 @@ func (s *Server) publish(req srt.ConnRequest, info session.Info) {
 		return
 	}
 	c := s.Begin(session.RolePublisher, info)
-	w := &watched{guarded: s.guard.add(conn, session.RolePublisher), over: make(chan struct{})}
+	w := &watched{guarded: s.guard.add(req, conn, session.RolePublisher), over: make(chan struct{})}
 	defer s.guard.remove(w.guarded)
 	c.Attach(nil, w.stop)
 	claim.OnDone(w.stop)
