@@ -26,8 +26,9 @@ func Read(r io.Reader, o Options) (err error) {
 	}()
 	g := newGuard(r, o.MaxFrame, o.Hold)
 	g.media = o.Media
-	d := &demuxer{intake: x, guard: g, ending: map[uint16]ending{}, refused: map[entry]bool{}, named: map[entry]bool{}}
-	d.library = astits.NewDemuxer(context.Background(), d, astits.DemuxerOptPacketSize(packetLen))
+	d := &demuxer{intake: x, guard: g, ending: map[uint16]ending{}, refused: map[entry]bool{}, named: map[entry]bool{}, others: map[uint16]bool{}, unread: map[uint16]int{}}
+	g.scrambled = d.scrambled
+	d.library = astits.NewDemuxer(context.Background(), d, astits.DemuxerOptPacketSize(packetLen), astits.DemuxerOptPacketsParser(later))
 	for {
 		data, err := d.library.NextData()
 		switch {
@@ -59,12 +60,14 @@ type demuxer struct {
 
 	known   bool                          // there was a table
 	program uint16                        // that the table was of
+	others  map[uint16]bool               // programs that there are; true: nothing of it is carried
 	streams []*astits.PMTElementaryStream // of the latest table
 	video   *track                        // nil: none
 	audio   *track
 	ending  map[uint16]ending
 	refused map[entry]bool // that were left out for what is in them
 	named   map[entry]bool // that LeftOut was called for
+	unread  map[uint16]int // packets that are scrambled, by PID
 }
 
 // entry is what a table says of a track.
@@ -86,26 +89,6 @@ func (d *demuxer) Read(p []byte) (int, error) {
 		d.failed = err
 	}
 	return n, err
-}
-
-// programs takes note that a program has ended: another one's table counts then.
-func (d *demuxer) programs(t *astits.PATData) {
-	for _, p := range t.Programs {
-		if p.ProgramNumber == d.program {
-			return
-		}
-	}
-	d.program = 0
-}
-
-// table takes the tracks that a table names.
-func (d *demuxer) table(t *astits.PMTData) error {
-	if d.program != 0 && t.ProgramNumber != d.program {
-		return nil
-	}
-	d.guard.probing = -1
-	d.known, d.program, d.streams = true, t.ProgramNumber, t.ElementaryStreams
-	return d.choose("")
 }
 
 // choose takes the first track of each kind that is carried. why says what has changed, if it

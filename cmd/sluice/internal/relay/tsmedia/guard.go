@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 )
 
@@ -39,17 +40,25 @@ type guard struct {
 
 	in      []byte // received; from at on not passed on
 	at      int
-	garbage int
-	units   map[uint16]unit // that each PID is in
-	total   int             // of them
+	between int   // bytes before the next packet
+	stride  int   // from packet to packet; 0: not known
+	garbage int   // bytes
+	ended   error // of r
+
+	seed   maphash.Seed
+	latest map[uint16]uint64 // packet with a payload, and its number, by PID
+	units  map[uint16]unit   // that each PID is in
+	total  int               // of them
 
 	hold    func(bytes int) error // Options.Hold
 	holding int                   // what it was called with
 	media   func(bytes int)       // Options.Media
+
+	scrambled func(pid uint16) // takes note of a packet that cannot be read
 }
 
 func newGuard(r io.Reader, limit int, hold func(int) error) *guard {
-	return &guard{r: r, limit: limit, hold: hold, probing: probeBytes, in: make([]byte, 0, 16<<10), units: map[uint16]unit{}}
+	return &guard{r: r, limit: limit, hold: hold, probing: probeBytes, in: make([]byte, 0, 16<<10), units: map[uint16]unit{}, latest: map[uint16]uint64{}, seed: maphash.MakeSeed()}
 }
 
 // A unit is one that has begun.
@@ -64,51 +73,64 @@ func (g *guard) Read(p []byte) (n int, err error) {
 	if len(p) < packetLen {
 		return 0, fmt.Errorf("%w: %d bytes of room for packets", io.ErrShortBuffer, len(p))
 	}
-	for n == 0 {
-		for len(g.in)-g.at >= packetLen && len(p)-n >= packetLen {
-			packet := g.in[g.at : g.at+packetLen]
-			if packet[0] != syncByte {
-				g.at++
-				if g.garbage++; g.garbage > maxGarbage {
-					return 0, fmt.Errorf("%w: %d bytes without a packet", ErrSyntax, maxGarbage)
-				}
-				continue
+	for {
+		for len(p)-n >= packetLen {
+			packet := g.next()
+			if packet == nil {
+				break
 			}
-			g.garbage = 0
-			g.at += packetLen
-			if err := g.look(packet); err != nil {
+			again, err := g.look(packet)
+			if err != nil {
 				return 0, err
 			}
-			n += copy(p[n:], packet)
+			if !again {
+				n += copy(p[n:], packet)
+			}
 		}
-		if n > 0 {
+		switch {
+		case n > 0:
 			return n, nil
+		case g.garbage > maxGarbage:
+			return 0, fmt.Errorf("%w: %d bytes without a packet", ErrSyntax, maxGarbage)
+		case g.ended != nil:
+			return 0, g.ended
 		}
 		g.in = g.in[:copy(g.in, g.in[g.at:])]
 		g.at = 0
 		k, err := g.r.Read(g.in[len(g.in):cap(g.in)])
 		g.in = g.in[:len(g.in)+k]
 		if k == 0 && err != nil {
-			return 0, err
+			g.ended = err
 		}
 	}
-	return n, nil
 }
 
-func (g *guard) look(packet []byte) error {
+// look counts a packet. again: it is one that came already, as each may come twice (ISO/IEC 13818-1, section
+// 2.4.3.3); the library would take it for a sign that others are missing.
+func (g *guard) look(packet []byte) (again bool, err error) {
 	if g.probing >= 0 {
 		if g.probing -= packetLen; g.probing < 0 {
-			return fmt.Errorf("%w: %d bytes came, and the tracks are not known", ErrSyntax, probeBytes)
+			return false, fmt.Errorf("%w: %d bytes came, and the tracks are not known", ErrSyntax, probeBytes)
 		}
 	}
 	pid := uint16(packet[1]&0x1f)<<8 | uint16(packet[2])
 	const nothing = 0x1fff
 	if pid == nothing {
-		return nil
+		return false, nil
+	}
+	if packet[3]&0xc0 != 0 && g.scrambled != nil {
+		g.scrambled(pid)
+	}
+	if p := payload(packet); len(p) > 0 {
+		mark := maphash.Bytes(g.seed, p) + uint64(packet[3]&15)
+		if before, ok := g.latest[pid]; ok && before == mark {
+			return true, nil
+		}
+		g.latest[pid] = mark
 	}
 	if packet[1]&0x40 != 0 { // a unit begins
 		if _, ok := g.units[pid]; !ok && len(g.units) == maxPIDs {
-			return fmt.Errorf("%w: more than %d streams in one", ErrSyntax, maxPIDs)
+			return false, fmt.Errorf("%w: more than %d streams in one", ErrSyntax, maxPIDs)
 		}
 		g.total -= g.units[pid].bytes
 		g.units[pid] = unit{counter: packet[3] & 15, media: bytes.HasPrefix(payload(packet), []byte{0, 0, 1})}
@@ -116,7 +138,7 @@ func (g *guard) look(packet []byte) error {
 	u, ok := g.units[pid]
 	if !ok {
 		if len(g.units) == maxPIDs {
-			return fmt.Errorf("%w: more than %d streams in one", ErrSyntax, maxPIDs)
+			return false, fmt.Errorf("%w: more than %d streams in one", ErrSyntax, maxPIDs)
 		}
 	}
 	if u.media && g.media != nil {
@@ -127,12 +149,12 @@ func (g *guard) look(packet []byte) error {
 	most := g.limit + g.limit/8 + 16<<10    // with the headers of its packets
 	if u.bytes > most || g.total > 2*most { // pictures of one stream, and little of all others
 		if g.probing >= 0 {
-			return fmt.Errorf("%w: something above %d bytes came, and the tracks are not known", ErrSyntax, g.limit)
+			return false, fmt.Errorf("%w: something above %d bytes came, and the tracks are not known", ErrSyntax, g.limit)
 		}
-		return fmt.Errorf("%w: above %d bytes", ErrTooLong, g.limit)
+		return false, fmt.Errorf("%w: above %d bytes", ErrTooLong, g.limit)
 	}
 	g.units[pid] = u
-	return g.report()
+	return false, g.report()
 }
 
 // payload is what a packet has behind its header and adaptation field.

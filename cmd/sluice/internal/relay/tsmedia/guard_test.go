@@ -17,7 +17,7 @@ func (e *endless) Read(p []byte) (int, error) {
 		packet := p[n : n+packetLen]
 		clear(packet)
 		pid := 0x100 + e.sent%e.pids
-		packet[0], packet[1], packet[2], packet[3] = syncByte, byte(pid>>8), byte(pid), 0x10
+		packet[0], packet[1], packet[2], packet[3] = syncByte, byte(pid>>8), byte(pid), 0x10|byte(e.sent/e.pids)&15
 		if e.sent < e.pids {
 			packet[1] |= 0x40
 		}

@@ -64,6 +64,14 @@ func privateKind(descriptors []*astits.Descriptor) kind {
 	return kind{name: "private data"}
 }
 
+// text is what a track is called.
+func (k kind) text() string {
+	if k.name != "" {
+		return k.name
+	}
+	return k.codec.String()
+}
+
 func (k kind) video() bool { return k.codec == flv.CodecAVC || k.codec == flv.CodecHEVC }
 
 // A track is one that is taken, as long as its kind stays.
@@ -94,20 +102,20 @@ func (x *intake) newTrack(pid uint16, k kind) *track {
 	case flv.CodecAAC:
 		if k.latm {
 			l := new(loas)
-			t.take, t.next = x.spoken(&l.cutter, l.frames)
+			t.take, t.next = x.spoken(k, &l.cutter, l.frames)
 			break
 		}
 		a := new(adts)
-		t.take, t.next = x.spoken(&a.cutter, a.frames)
+		t.take, t.next = x.spoken(k, &a.cutter, a.frames)
 	case flv.CodecOpus:
 		config := au.NewOpusConfig(k.channels)
 		t.take = func(pts, _ int64, p []byte) error { return x.sound(config, pts, splitOpus(p)) }
 	case flv.CodecMP3:
 		a := new(mpeg)
-		t.take, t.next = x.spoken(&a.cutter, a.frames)
+		t.take, t.next = x.spoken(k, &a.cutter, a.frames)
 	case flv.CodecAC3:
 		a := new(dolby)
-		t.take, t.next = x.spoken(&a.cutter, a.frames)
+		t.take, t.next = x.spoken(k, &a.cutter, a.frames)
 	}
 	return t
 }
@@ -117,16 +125,21 @@ type spoken struct {
 	*intake
 	cutter *cutter // of frames
 	frames framesFunc
+	codec  flv.FourCC
 	later  int64 // when the frame behind the latest one is, ticks
 	timed  bool  // the packet says when it is
+	empty  int   // bytes without a frame, since the latest one
 }
+
+// maxEmpty is how many bytes without a frame are no chance: seconds of sound.
+const maxEmpty = 64 << 10
 
 // A framesFunc calls yield with the frames that end in p, and whether they began before it.
 type framesFunc func(p []byte, yield func(c *au.Config, frame []byte, before bool) error) error
 
 // spoken returns the functions of such a track, whose frames are those of a cutter.
-func (x *intake) spoken(c *cutter, frames framesFunc) (take func(pts, dts int64, p []byte) error, next func(p []byte) (pts, dts int64, ok bool)) {
-	s := &spoken{intake: x, cutter: c, frames: frames, timed: true}
+func (x *intake) spoken(k kind, c *cutter, frames framesFunc) (take func(pts, dts int64, p []byte) error, next func(p []byte) (pts, dts int64, ok bool)) {
+	s := &spoken{intake: x, cutter: c, frames: frames, codec: k.codec, timed: true}
 	return s.take, s.next
 }
 
@@ -139,11 +152,13 @@ func (x *spoken) next([]byte) (pts, dts int64, ok bool) {
 // take takes what a packet has. Its time is that of the first frame that begins in it.
 func (x *spoken) take(pts, _ int64, p []byte) error {
 	samples, of := 0, (*au.Config)(nil) // since pts
+	x.empty += len(p)
 	timed := x.timed
 	x.timed = true
 	length := func(c *au.Config, samples int) int64 { return int64(samples) * 90_000 / int64(max(c.Rate, 1)) }
 	err := x.frames(p, func(c *au.Config, frame []byte, before bool) error {
 		n := c.Samples(frame)
+		x.empty = 0
 		if before {
 			at := x.later
 			x.later += length(c, n)
@@ -162,6 +177,9 @@ func (x *spoken) take(pts, _ int64, p []byte) error {
 	})
 	if of == nil && timed && x.cutter.begun {
 		x.later = pts // the first that begins here ends later
+	}
+	if err == nil && x.empty > maxEmpty {
+		return leftOut(x.codec.String() + " in which there are no frames")
 	}
 	return err
 }
