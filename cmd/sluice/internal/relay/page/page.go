@@ -97,7 +97,12 @@ func (o Options) policy() string {
 	if o.Nodes != nil {
 		for _, origin := range o.Nodes() {
 			if rest, ok := strings.CutPrefix(origin, "http"); ok && !strings.ContainsAny(origin, " ;,'\"") {
-				more += " " + origin
+				if scheme, host, ok := strings.Cut(rest, "["); ok {
+					// A policy has no form for an address of IPv6 (CSP, section 2.3.1): any host has to do.
+					_, port, _ := strings.Cut(host, "]")
+					rest = scheme + "*" + port
+				}
+				more += " http" + rest
 				sockets += " ws" + rest
 			}
 		}

@@ -248,6 +248,15 @@ func TestPolicyOfACluster(t *testing.T) {
 	}
 }
 
+// Nodes with addresses of IPv6 are in the policy by their ports: browsers leave out what has brackets.
+func TestPolicyOfAClusterOfIPv6(t *testing.T) {
+	h := Handler(Options{Nodes: func() []string { return []string{"http://[2001:db8::1]:8080", "https://[2001:db8::2]"} }})
+	csp := pageGet(t, h, "GET", "/").Header.Get("Content-Security-Policy")
+	if want := "; connect-src 'self' http://*:8080 https://* ws://*:8080 wss://*; "; !strings.Contains(csp, want) {
+		t.Errorf("the policy %q lacks %q", csp, want)
+	}
+}
+
 // Every part of the page comes with it.
 func TestNothingIsOutside(t *testing.T) {
 	outside := regexp.MustCompile(`(?i)(?:https?:|wss?:)?//[a-z0-9-]+\.[a-z]{2,}[^\s"'` + "`" + `)>]*`)
