@@ -21,7 +21,7 @@ func TestRTSPTrackSetUpTwice(t *testing.T) {
 	s := rtspServe(t, nil)
 	x := rtspDial(t, s)
 	f := rtspFormat(t)
-	p, err := rtpmedia.Describe("s", []rtpmedia.Format{f, f})
+	p, err := rtpmedia.Describe("s", false, []rtpmedia.Format{f, f})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -153,7 +153,7 @@ func rtspFormat(t *testing.T) rtpmedia.Format {
 
 func rtspDescription(t *testing.T) string {
 	t.Helper()
-	p, err := rtpmedia.Describe("s", []rtpmedia.Format{rtspFormat(t)})
+	p, err := rtpmedia.Describe("s", false, []rtpmedia.Format{rtspFormat(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

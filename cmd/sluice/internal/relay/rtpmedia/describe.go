@@ -15,12 +15,17 @@ import (
 )
 
 // Describe returns the session description (RFC 8866) of a stream with these tracks.
-// Their URLs are TrackPath of their numbers, behind the stream's.
-func Describe(name string, formats []Format) ([]byte, error) {
+// Their URLs are TrackPath of their numbers, behind the stream's. ip6: the client comes by IPv6, and is to
+// open its ports there.
+func Describe(name string, ip6 bool, formats []Format) ([]byte, error) {
+	family, own, any := "IP4", "127.0.0.1", "0.0.0.0"
+	if ip6 {
+		family, own, any = "IP6", "::1", "::"
+	}
 	d := sdp.SessionDescription{
-		Origin:                sdp.Origin{Username: "-", NetworkType: "IN", AddressType: "IP4", UnicastAddress: "127.0.0.1"},
+		Origin:                sdp.Origin{Username: "-", NetworkType: "IN", AddressType: family, UnicastAddress: own},
 		SessionName:           sdp.SessionName(name),
-		ConnectionInformation: &sdp.ConnectionInformation{NetworkType: "IN", AddressType: "IP4", Address: &sdp.Address{Address: "0.0.0.0"}},
+		ConnectionInformation: &sdp.ConnectionInformation{NetworkType: "IN", AddressType: family, Address: &sdp.Address{Address: any}},
 		TimeDescriptions:      []sdp.TimeDescription{{}},
 		Attributes:            []sdp.Attribute{sdp.NewAttribute("control", "*"), sdp.NewAttribute("range", "npt=now-")},
 	}

@@ -85,7 +85,7 @@ func TestParametersThatAreCutIntoLines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole, err := Describe("x", []Format{f})
+		whole, err := Describe("x", false, []Format{f})
 		if err != nil {
 			t.Fatal(err)
 		}

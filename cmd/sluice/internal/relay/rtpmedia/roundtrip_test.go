@@ -302,7 +302,7 @@ func TestDescriptionsThereAndBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := Describe("live/s", []Format{f})
+		p, err := Describe("live/s", false, []Format{f})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -326,7 +326,7 @@ func TestDescriptionsThereAndBack(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, c := range configs(f) {
 		format, _ := NewFormat(c)
-		p, _ := Describe("live/s", []Format{format})
+		p, _ := Describe("live/s", false, []Format{format})
 		f.Add(p)
 	}
 	f.Fuzz(func(t *testing.T, p []byte) {

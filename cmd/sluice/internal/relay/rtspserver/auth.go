@@ -90,11 +90,21 @@ func (x *peer) digest(method string, p map[string]string, action access.Action, 
 	return ""
 }
 
+// parseURL parses the URL of a request. ffmpeg sends the zone of an address as it was typed, [fe80::1%eth0],
+// where a URL has %25 (RFC 6874, section 2).
+func parseURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if at := strings.IndexByte(text, '%'); err != nil && at >= 0 && strings.Contains(text[:at], "://[") && !strings.Contains(text[:at], "]") {
+		return url.Parse(text[:at] + "%25" + text[at+1:])
+	}
+	return u, err
+}
+
 // info returns the session's Info for a request about a stream, and the rest of the path
 // behind the stream's name when that is one of a track.
 func (x *peer) info(req *rtsp.Request, action session.Role) (info session.Info, track string, err error) {
 	info = session.Info{Protocol: x.protocol, Address: x.address, Agent: req.Header.Get("User-Agent"), Via: edge.PathOfHeader(req.Header.Values("Via"))}
-	u, err := url.Parse(req.URL)
+	u, err := parseURL(req.URL)
 	if err != nil {
 		// Without the URL: it may have a token in it, or a password.
 		return info, "", fmt.Errorf("%w: the address is no URL", session.ErrBadRequest)

@@ -65,7 +65,7 @@ func (x *peer) describe(req *rtsp.Request) (*rtsp.Response, error) {
 			return x.reply(req, rtsp.StatusMethodNotValid), nil
 		}
 	}
-	text, err := rtpmedia.Describe(x.play.info.Stream, x.play.formats)
+	text, err := rtpmedia.Describe(x.play.info.Stream, x.play.info.IP().Unmap().Is6(), x.play.formats)
 	if err != nil {
 		return x.reply(req, rtsp.StatusInternalServerError), err
 	}
@@ -74,7 +74,7 @@ func (x *peer) describe(req *rtsp.Request) (*rtsp.Response, error) {
 	if len(x.play.info.Via) > 0 {
 		resp.Header.Add("Via", x.server.Way(x.play.stream).Header(edge.ViaRTSP))
 	}
-	if u, err := url.Parse(req.URL); err == nil {
+	if u, err := parseURL(req.URL); err == nil {
 		// Without the query: a track's name is appended to this.
 		resp.Header.Add("Content-Base", (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()+"/")
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net/url"
 	"strings"
 	"time"
 
@@ -120,7 +119,7 @@ func (r *recording) track(address string) (int, bool) {
 
 // path is the path of a URL, or all of it.
 func path(address string) string {
-	if u, err := url.Parse(address); err == nil && u.Path != "" {
+	if u, err := parseURL(address); err == nil && u.Path != "" {
 		return u.Path
 	}
 	return address

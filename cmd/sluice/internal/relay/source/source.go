@@ -102,10 +102,14 @@ func (s *Source) Protocol() string {
 // String is the address without user, password and query.
 func (s *Source) String() string { return s.url.Scheme + "://" + s.host + s.url.Path }
 
-// address is what requests name: without user and password.
+// address is what requests name: without user and password, and without a zone, which means nothing
+// to the server (RFC 6874, section 1).
 func (s *Source) address() string {
 	u := *s.url
 	u.User = nil
+	if host, rest, ok := strings.Cut(u.Host, "%"); ok && strings.Contains(rest, "]") {
+		u.Host = host + rest[strings.IndexByte(rest, ']'):]
+	}
 	return u.String()
 }
 

@@ -61,6 +61,16 @@ func TestTrackURL(t *testing.T) {
 	}
 }
 
+// The zone of an address is for this machine: requests do not name it.
+func TestRequestsNameNoZone(t *testing.T) {
+	for address, want := range map[string]string{"rtsp://u:p@[fe80::1%25eth0]:8554/a": "rtsp://[fe80::1]:8554/a", "rtsp://[fe80::1%25eth0]/a": "rtsp://[fe80::1]/a", "rtsp://a%25b/c": "rtsp://a%25b/c"} {
+		s, err := Parse("live/s=" + address)
+		if err != nil || s.address() != want || strings.Contains(address, "eth0") && !strings.Contains(s.host, "%eth0]:") {
+			t.Errorf("%s: %+v, %v", address, s, err)
+		}
+	}
+}
+
 // User and password go along with a redirection only to the same host, and not from TLS to a connection in clear.
 func TestWhatARedirectionMayHave(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{

@@ -58,6 +58,9 @@ func (s *Server) Listen(address string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
+	if at.IP.IsUnspecified() && at.IP.To4() == nil {
+		at.IP = nil // else it would take IPv6 alone, and not both as the other listeners at [::] do
+	}
 	l, err := srt.Listen("srt", at.String(), c)
 	if err != nil {
 		return nil, err
