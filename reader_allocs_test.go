@@ -264,3 +264,26 @@ func TestAMillionFramesCauseNoCollection(t *testing.T) {
 		}
 	}
 }
+
+// A server that keeps readers with limits of its own in a pool sees the end of
+// a stream as often as it sees a stream.
+func TestTheEndOfAStreamAllocatesNothing(t *testing.T) {
+	skipAllocations(t)
+	src := new(bytes.Reader)
+	r := sluice.NewBufReader(src, sluice.Options{Allocator: mem.New(mem.Options{}), Line: 1 << 10})
+	defer r.Recycle()
+	message := []byte("a whole message")
+	got := testing.AllocsPerRun(1000, func() {
+		src.Reset(message)
+		r.Reset(src)
+		if p, err := r.Next(len(message)); err != nil || !bytes.Equal(p, message) {
+			t.Fatalf("%q, %v", p, err)
+		}
+		if _, err := r.Next(1); err != io.EOF {
+			t.Fatalf("behind the end: %v", err)
+		}
+	})
+	if got != 0 {
+		t.Errorf("%v allocations for each stream", got)
+	}
+}

@@ -131,6 +131,9 @@ func setDeadline(c deadliner, at time.Time) error {
 // explain names the context as the cause of a deadline that it set, and makes a
 // connection's own error of one match os.ErrDeadlineExceeded.
 func (x *extra) explain(err error) error {
+	if x.timeout == 0 && x.ctx == nil {
+		return err // no end of a wait that is ours; looking closer allocates
+	}
 	own := !errors.Is(err, os.ErrDeadlineExceeded)
 	if own && (errors.Is(err, mem.ErrBudget) || !(&Error{Err: err}).Timeout()) {
 		return err
