@@ -46,12 +46,18 @@ esac`,
 	return dir
 }
 
-func ensureTools(t *testing.T, install string) (said, log string, err error) {
+// ensureTools runs the script where some more commands do nothing, and succeed.
+func ensureTools(t *testing.T, install string, more ...string) (said, log string, err error) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("the scripts need a shell")
 	}
 	dir := toolsShell(t, install)
+	for _, name := range more {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 	logFile := filepath.Join(dir, "log")
 	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "sh"), "../../scripts/ensure-tools.sh")
 	cmd.Env = []string{"PATH=" + dir, "LOG=" + logFile, "BIN=" + dir, "TOOLS_ROOT=" + dir}
@@ -92,6 +98,18 @@ func TestToolsAreInstalledWhenTheLockIsFree(t *testing.T) {
 	}
 	if !strings.Contains(said, "waiting for another apt-get") {
 		t.Errorf("said %s", said)
+	}
+}
+
+// TestOlderSystemsHaveTheWholeChromium has the one that has no window where the system knows it.
+func TestOlderSystemsHaveTheWholeChromium(t *testing.T) {
+	_, log, _ := ensureTools(t, `[ "$LOG" = "" ]`)
+	if !strings.Contains(log, " chromium ") || strings.Contains(log, "headless") {
+		t.Errorf("without it:\n%s", log)
+	}
+	_, log, _ = ensureTools(t, `[ "$LOG" = "" ]`, "apt-cache")
+	if !strings.Contains(log, " chromium-headless-shell ") {
+		t.Errorf("with it:\n%s", log)
 	}
 }
 

@@ -137,7 +137,7 @@ func choose(t *testing.T, ctx context.Context, transport string) {
 func browse(t *testing.T, more ...chromedp.ExecAllocatorOption) (ctx context.Context, asked, faults func() []string) {
 	t.Helper()
 	o := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(tool(t, "chromium", "chromium-browser", "google-chrome")),
+		chromedp.ExecPath(tool(t, "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")),
 		chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.UserDataDir(t.TempDir()),
 		chromedp.Flag("disable-quic", true),
