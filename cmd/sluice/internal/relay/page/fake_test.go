@@ -39,6 +39,7 @@ type fakeServer struct {
 	gone    bool     // plays are not answered
 	held    bool     // plays have no answer for as long as they are waited for
 	left    int      // of those, how many are over
+	untaken bool     // the offers of WHEP have no codec of the stream
 
 	findings []map[string]any // of the doctor
 	examined []string         // streams

@@ -95,6 +95,11 @@ func TestPageInUse(t *testing.T) {
 		stillByWHEP(t, chromium)
 	})
 
+	t.Run("a codec that WebRTC lacks here", func(t *testing.T) {
+		t.Parallel()
+		untakenByWHEP(t, chromium)
+	})
+
 	t.Run("why a WebSocket was refused", func(t *testing.T) {
 		t.Parallel()
 		refusedWebSocket(t, chromium)

@@ -8,10 +8,14 @@ import (
 
 // whep answers an offer and the end of a session, without media: those are the browser's own.
 func (f *fakeServer) whep(w http.ResponseWriter, r *http.Request) {
-	gone := false
-	f.set(func() { gone = f.gone })
+	gone, untaken := false, false
+	f.set(func() { gone, untaken = f.gone, f.untaken })
 	if gone {
 		panic(http.ErrAbortHandler)
+	}
+	if untaken {
+		w.WriteHeader(http.StatusNotAcceptable)
+		return
 	}
 	w.Header().Set("Location", r.URL.Path+"/1")
 	w.WriteHeader(http.StatusCreated)
@@ -115,6 +119,33 @@ func stillByWHEP(t *testing.T, chromium context.Context) {
 	if got := value[string](b, `document.getElementById("playing").innerText`); got != "" {
 		t.Errorf("under the picture of a connection that was not made: %q", got)
 	}
+}
+
+// A browser may lack a codec in WebRTC only, as Firefox H.264 without its plug-in: the best way is another then.
+func untakenByWHEP(t *testing.T, chromium context.Context) {
+	server := newFakeServer(t, Options{WebRTC: true})
+	stream := fakeStream("live/s", 0)
+	stream["publisher"].(map[string]any)["protocol"] = "whip"
+	stream["audio"].(map[string]any)["codec"] = "Opus"
+	server.streams = []map[string]any{stream}
+	b := open(t, chromium, server, "/", desktop, false, "status of 406")
+	b.do(fakeWebRTC)
+	click(b, "#watch")
+	b.until(playing + ` && ` + under + ` === "WebRTC"`)
+
+	b.do(`RTCRtpReceiver.getCapabilities = (kind) => ({ codecs: [{ mimeType: kind === "video" ? "video/VP8" : "audio/opus" }] })`)
+	chooseWay(b, "auto")
+	b.until(playing + ` && ` + under + ` === "HTTP"`)
+
+	b.do(`RTCRtpReceiver.getCapabilities = undefined`)
+	server.set(func() { server.untaken = true })
+	chooseWay(b, "whep")
+	b.until(`/cannot play by WebRTC what the stream has/.test(` + message + `)`)
+	click(b, "#watch") // again, the same
+	b.until(`/cannot play by WebRTC what the stream has/.test(` + message + `)`)
+	b.do(`document.getElementById("transport").value = "auto"`)
+	click(b, "#watch")
+	b.until(playing + ` && ` + under + ` === "HTTP"`)
 }
 
 // under is the name of the way under the picture.

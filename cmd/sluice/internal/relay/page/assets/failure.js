@@ -26,6 +26,8 @@ export function explain(type, detail, info, { transport, stream, past }) {
       return { text: "The media connection could not be made. If it does so again, choose HTTP; the server’s operator finds the port and the address of WebRTC in the log.", again: true };
     case type === "NetworkError":
       return { text: "The connection broke off. Trying again.", again: true };
+    case detail === "CodecUnsupported" && transport === "whep":
+      return { text: `This browser cannot play by WebRTC what the stream has (${codecs(stream)}). Choose HTTP.` };
     case detail === "CodecUnsupported" || detail === "FormatUnsupported" || detail === "MediaMSEError":
       return { text: `This browser cannot play what the stream has (${codecs(stream)}). VLC or ffplay can: the lines are below.` };
     case type === "MediaError":

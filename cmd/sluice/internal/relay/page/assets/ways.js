@@ -7,7 +7,7 @@ const hasMSE = () => Boolean(window.MediaSource);
 // this browser and this server have it.
 const ways = [
   // What browsers publish by WHIP has no B-frames, which browsers do not show this way.
-  { id: "whep", can: (config, stream) => config.webrtc && "RTCPeerConnection" in window && stream?.publisher?.protocol === "whip" && !without("whep", stream) },
+  { id: "whep", can: (config, stream) => config.webrtc && "RTCPeerConnection" in window && stream?.publisher?.protocol === "whip" && !without("whep", stream) && received(stream) },
   { id: "flv", can: () => hasMSE() },
   { id: "ws", can: () => hasMSE() && "WebSocket" in window },
   { id: "hls", can: (config, stream) => config.hls && playable() && carried("hls", stream).includes(stream?.video ? "video" : "audio") },
@@ -33,6 +33,15 @@ const forms = {
   srt: (codec) => ["avc1", "hvc1", "mp4a", "Opus", ".mp3", "ac-3"].includes(codec),
   whep: (codec) => ["avc1", "hvc1", "av01", "vp09", "Opus"].includes(codec),
 };
+
+const types = { avc1: "video/h264", hvc1: "video/h265", av01: "video/av1", vp09: "video/vp9", Opus: "audio/opus" };
+
+// received reports whether this browser takes all of a stream by WebRTC, as far as it says: Firefox has
+// H.264 there by a plug-in only, which it may lack.
+const received = (stream) => ["video", "audio"].every((kind) => {
+  const list = stream?.[kind] && window.RTCRtpReceiver?.getCapabilities?.(kind)?.codecs;
+  return !list || list.some((c) => c.mimeType.toLowerCase() === types[stream[kind].codec]);
+});
 
 // carried returns the kinds of tracks of a stream that a protocol carries; of a stream of
 // which nothing is known, both.

@@ -73,6 +73,7 @@ export class WHEP {
     const offer = await pc.createOffer();
     offer.sdp = stereo(offer.sdp);
     const response = await fetch(this.#url, { method: "POST", body: offer.sdp, signal: this.#abort.signal, headers: this.#headers({ "Content-Type": "application/sdp" }) });
+    if (response.status === 406) return this.#fail("MediaError", "CodecUnsupported", {}); // other ways have other codecs
     if (!response.ok) return this.#fail("NetworkError", "HttpStatusCodeInvalid", { code: response.status });
     const location = response.headers.get("Location");
     if (this.#over) return;
