@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -31,8 +32,8 @@ type movie struct {
 	split    au.Splitter
 	said     bool // the metadata names sound
 	timing   au.Timing
-	leftOut  map[flv.FourCC]*au.Config // with what it was
-	out      *film                     // nil between files
+	leftOut  omitted
+	out      *film // nil between files
 	opening  opening
 	pace     pace
 	resync   bool // frames were skipped: go on at an opening
@@ -92,8 +93,12 @@ func (m *movie) batch(tags []byte, dropped int) error {
 			m.said = saysSound(body)
 		}
 		u, ok, err := m.split.Split(h.Type, h.Time, body)
-		if err != nil || !ok || m.isLeftOut(u.Codec, u.Config) {
+		if err != nil || !ok || m.leftOut.has(u.Codec, u.Config) {
 			return nil // a broken frame is left out, as a decoder would
+		}
+		if u.Config == nil { // the sequence header has not come, or is of another codec
+			m.leaveOut(&u, fmt.Errorf("%w: %v without a configuration", mp4.ErrCodec, u.Codec))
+			return nil
 		}
 		if u.Video {
 			u.Time, u.Offset = m.timing.Next(u.Time, u.Offset)
@@ -152,7 +157,7 @@ func (m *movie) anchor() {
 
 // unit takes one unit.
 func (m *movie) unit(u *au.Unit) error {
-	if v, _ := m.split.Configs(); v != nil && !m.isLeftOut(v.Codec, v) || u.Video {
+	if v, _ := m.split.Configs(); v != nil && !m.leftOut.has(v.Codec, v) || u.Video {
 		m.opening.video = true
 	}
 	if m.clock(u) {
@@ -223,21 +228,18 @@ func (m *movie) place(u *au.Unit, starts bool) error {
 	}
 	err := m.out.add(u, m.now)
 	if errors.Is(err, mp4.ErrCodec) || errors.Is(err, mp4.ErrSyntax) {
-		if m.leftOut == nil {
-			m.leftOut = map[flv.FourCC]*au.Config{}
-		}
-		m.leftOut[u.Codec] = u.Config
-		m.log.Warn("a codec is left out of the recording", "codec", u.Codec, "reason", err)
-		m.opening.video = m.opening.video && !u.Video
+		m.leaveOut(u, err)
 		return nil
 	}
 	return err
 }
 
-// isLeftOut reports whether the files have no form for a codec with this configuration, nil for none.
-func (m *movie) isLeftOut(codec flv.FourCC, c *au.Config) bool {
-	had, ok := m.leftOut[codec]
-	return ok && (c == had || c != nil && had != nil && c.Equal(had))
+// leaveOut leaves a codec out from a unit on, which has no form in a file.
+func (m *movie) leaveOut(u *au.Unit, why error) {
+	if m.leftOut.add(u.Codec, u.Config) {
+		m.log.Warn("a codec is left out of the recording", "codec", u.Codec, "reason", why)
+	}
+	m.opening.video = m.opening.video && !u.Video
 }
 
 // enough returns why the file should end where the next one can begin, "" when it should not.
@@ -260,7 +262,7 @@ func (m *movie) expected() (n int) {
 		n++
 	}
 	for _, c := range []*au.Config{video, audio} {
-		if c != nil && !m.isLeftOut(c.Codec, c) {
+		if c != nil && !m.leftOut.has(c.Codec, c) {
 			n++
 		}
 	}
