@@ -24,25 +24,41 @@ func clusterGroup() []lab.Scenario {
 	now := []string{"--merge", "0s"}
 	free := []string{"--max-streams", "0", "--max-streams-per-address", "0"}
 	return []lab.Scenario{
-		relayScenario("cluster/edge-200",
+		clusterScenario("edge-200", many.title()+", the processor time of their server", perGB, []lab.Target{
+			{Variant: "edge", Against: "alone", AtMost: 1.05}, {Variant: "edge", Metric: framesLost, AtMost: 0},
+		},
 			many.variant("alone", "sluice serve --merge-adapt=false, published to by RTMP", sluiceServer(mergeAlways)),
 			many.variant("edge", "the same as a node of a cluster, published to at another", clusterServer(1, atEdges, mergeAlways))),
-		relayScenario("cluster/hop-10",
+		clusterScenario("hop-10", pairs.title()+", half of them a hop further away: how much later each frame comes to these", hopP99, []lab.Target{
+			{Variant: "edge", Metric: hopP50, AtMost: 3e6}, {Variant: "edge", AtMost: 15e6}, {Variant: "edge", Metric: framesLost, AtMost: 0},
+		},
 			pairs.merge0("alone"),
 			pairs.variant("edge", "half of the viewers at the publisher's node, half at another on the same processor", clusterServer(1, atBoth, now...))),
-		relayScenario("cluster/origin-8",
+		clusterScenario("origin-8", "45 streams of 30 frames of 1,000 bytes a second, each to 8 by HTTP-FLV, the processor time of the publishers' server for what it sends", cpuPerSend, []lab.Target{
+			{Variant: "edges", Against: "pulls", AtMost: 1.2},
+		},
 			// To wake a process on the same machine costs the sender more than all else: the
 			// viewers of the load look by themselves, other relays are woken as edges are.
 			each.variant("pulls", "to 8 relays of no cluster, which are viewers by HTTP-FLV", clusterServer(8, ofPulls, slices.Concat(now, free)...)),
 			each.variant("viewers", "to viewers that need not be woken; 8 other nodes have nothing to do", clusterServer(8, atOrigin, slices.Concat(now, free)...)),
 			each.variant("edges", "to 8 other nodes, with a viewer of each stream at each", clusterServer(8, ofOrigin, slices.Concat(now, free)...))),
-		relayScenario("cluster/first-200",
+		clusterScenario("first-200", "200 streams that nothing watches, until a viewer has a key frame, one after the other by RTMP", toKeyP99, []lab.Target{
+			{Variant: "edge", AtMost: 150e6},
+		},
 			first.variant("alone", "sluice serve as it comes", sluiceServer(free...)),
 			first.variant("edge", "the last of three nodes, published to at the first", clusterServer(2, atEdges, free...))),
-		relayScenario("cluster/idle-1",
+		clusterScenario("idle-1", "nothing to do: processor time and resident memory", idleCPU, []lab.Target{
+			{Variant: "node", AtMost: 0.005},
+		},
 			idleServer("alone", "sluice serve as it comes", sluiceServer()),
 			idleServer("node", "sluice serve --cluster, with no other node", clusterServer(0, atOrigin))),
 	}
+}
+
+func clusterScenario(name, title, metric string, targets []lab.Target, variants ...lab.Variant) lab.Scenario {
+	sc := relayScenario(name, title, metric, variants[0].Name, targets, variants...)
+	sc.Name = "cluster/" + name
+	return sc
 }
 
 const (

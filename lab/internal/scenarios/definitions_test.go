@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -21,27 +20,6 @@ func TestTheDefinitionsAgreeWithEachOther(t *testing.T) {
 		for _, v := range s.Variants {
 			if v.About == "" {
 				t.Errorf("%s/%s does not say what it is", s.Name, v.Name)
-			}
-		}
-	}
-}
-
-// On Linux there are all scenarios.
-func TestWhatIsDescribedIsAScenario(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("some scenarios are for Linux only")
-	}
-	names := map[string]int{}
-	for _, s := range All() {
-		names[s.Name]++
-	}
-	for line := range strings.Lines(descriptions) {
-		if line[0] == '\t' || line[0] == '#' {
-			continue
-		}
-		for _, name := range strings.Fields(line) {
-			if names[name]--; names[name] != 0 {
-				t.Errorf("%s is described and no scenario, or described twice", name)
 			}
 		}
 	}

@@ -169,9 +169,12 @@ func (w idleWork) count(env lab.Env, server string) (result echobench.Result, gr
 	return result, after - before, err
 }
 
-// echoScenario makes a scenario of the named servers.
-func echoScenario(name string, open func(lab.Env, string) (lab.Runner, error), servers ...string) lab.Scenario {
-	sc := describe(name)
+// echoScenario makes a scenario of the named servers. Each round does exactly ops
+// operations.
+func echoScenario(name, title, op, metric, baseline string, ops int, open func(lab.Env, string) (lab.Runner, error), servers []string, targets ...lab.Target) lab.Scenario {
+	sc := lab.Scenario{
+		Name: "echo/" + name, Title: title, Op: op, Metric: metric, Baseline: baseline, Ops: ops, Fixed: true, Targets: targets,
+	}
 	for _, name := range servers {
 		s, err := echobench.Lookup(name)
 		if err != nil {

@@ -24,15 +24,32 @@ const syscallsPerOp = "syscalls/op"
 
 func filesGroup() []lab.Scenario {
 	read := slices.Concat(readFullWays, pick(plainWays, "peek"), pick(ourWays, "next"), []way{viewWay})
-	// Fixed: the slowest takes fifty times what the fastest takes.
-	return []lab.Scenario{
-		describe("files/read", variants(read, readFile)...),
-		describe("files/write",
+	return []lab.Scenario{{
+		Name:     "files/read",
+		Title:    "frames of 256 to 1,024 bytes read from a file in the page cache, buffered and not",
+		Op:       "frame",
+		Metric:   lab.NsPerOp,
+		Baseline: "peek",
+		Ops:      100_000,
+		Fixed:    true, // the slowest takes fifty times what the fastest takes
+		Targets:  []lab.Target{{Variant: "next", Against: "peek", AtMost: 1.00}, {Variant: "view", Against: "peek", AtMost: 1.00}},
+		Variants: variants(read, readFile),
+	}, {
+		Name:     "files/write",
+		Title:    "frames of 256 to 1,024 bytes written to a file in the page cache, buffered and not",
+		Op:       "frame",
+		Metric:   lab.NsPerOp,
+		Baseline: "bufio-64K",
+		Ops:      100_000,
+		Fixed:    true, // the slowest takes fifty times what the fastest takes
+		Targets:  []lab.Target{{Variant: "bufwriter", Against: "bufio-64K", AtMost: 1.05}},
+		Variants: []lab.Variant{
 			fileWriter("plain", "a write for each frame", func(w io.Writer) flushed { return unbuffered{w} }),
 			fileWriter("bufio-4K", "bufio.Writer of 4 KiB, its default", func(w io.Writer) flushed { return bufio.NewWriter(w) }),
 			fileWriter("bufio-64K", "bufio.Writer of 64 KiB", func(w io.Writer) flushed { return bufio.NewWriterSize(w, 64<<10) }),
-			fileWriter("bufwriter", "our BufWriter", func(w io.Writer) flushed { return sluice.NewBufWriter(w) })),
-	}
+			fileWriter("bufwriter", "our BufWriter", func(w io.Writer) flushed { return sluice.NewBufWriter(w) }),
+		},
+	}}
 }
 
 var readFullWays = []way{

@@ -24,23 +24,55 @@ var _ = register(10, framingGroup)
 // framingGroup reads frames from memory in pieces as networks bring them, in
 // one goroutine.
 func framingGroup() []lab.Scenario {
+	atMost := map[string]float64{"good": 0.85, "normal": 0.85, "poor": 0.90, "worst": 0.95}
 	ways := slices.Concat(plainWays, floorWays, []way{bufioxWay, batchedBufiox}, ourWays)
 	var group []lab.Scenario
 	for _, cond := range netsim.Conditions() {
-		group = append(group, framing(cond.Name, ways, cond, shortFrames))
+		sc := framing(cond.Name, fmt.Sprintf("frames of 256 to 1,024 bytes from memory, network %v", cond), ways, cond, shortFrames)
+		sc.Ops = 100_000
+		sc.Targets = append([]lab.Target{
+			{Variant: "next", Against: "peek", AtMost: atMost[cond.Name]},
+			// At most 0.95 of each is at most 0.95 of the better one.
+			{Variant: "next", Against: "bufiox", AtMost: 0.95},
+			{Variant: "next", Against: "bufiox-16", AtMost: 0.95},
+			{Variant: "range", Against: "peek", AtMost: 1.15},
+		}, noGarbage("next", "range", "readbuf")...)
+		group = append(group, sc)
 	}
 	for _, size := range []int{16, 128} {
-		group = append(group, framing(fmt.Sprintf("small-%d", size), ways, netsim.Good,
-			func(env lab.Env) *stream { return frameKind{env.Seed, size, size}.frames() }))
+		sc := framing(fmt.Sprintf("small-%d", size), fmt.Sprintf("frames of %d bytes from memory, network %v", size, netsim.Good), ways, netsim.Good,
+			func(env lab.Env) *stream { return frameKind{env.Seed, size, size}.frames() })
+		sc.Ops = 500_000
+		sc.Targets = append([]lab.Target{{Variant: "readbuf", Against: "peek", AtMost: 0.95}}, noGarbage("next", "readbuf")...)
+		group = append(group, sc)
 	}
 	return group
 }
 
-func framing(name string, ways []way, cond netsim.Condition, frames func(lab.Env) *stream) lab.Scenario {
-	return describe("framing/"+name, walks(ways, func(env lab.Env) (io.Reader, *stream, func() error, error) {
-		s := frames(env)
-		return netsim.NewReader(s.source(0), cond, env.Seed), s, nil, nil
-	})...)
+func framing(name, title string, ways []way, cond netsim.Condition, frames func(lab.Env) *stream) lab.Scenario {
+	return lab.Scenario{
+		Name:     "framing/" + name,
+		Title:    title,
+		Op:       "frame",
+		Metric:   lab.NsPerOp,
+		Baseline: "peek",
+		Variants: walks(ways, func(env lab.Env) (io.Reader, *stream, func() error, error) {
+			s := frames(env)
+			return netsim.NewReader(s.source(0), cond, env.Seed), s, nil, nil
+		}),
+	}
+}
+
+// noGarbage promises that the named variants neither allocate nor cause
+// collections.
+func noGarbage(variants ...string) []lab.Target {
+	var targets []lab.Target
+	for _, v := range variants {
+		targets = append(targets,
+			lab.Target{Variant: v, Metric: lab.AllocsPerOp, AtMost: 0},
+			lab.Target{Variant: v, Metric: lab.GCRuns, AtMost: 0})
+	}
+	return targets
 }
 
 var _ = register(70, streamsGroup)
@@ -53,9 +85,18 @@ func streamsGroup() []lab.Scenario {
 	}}
 	ways := append(pick(allFrames, "peek", "bufiox", "next", "readbuf"), small)
 	var group []lab.Scenario
-	for _, count := range []int{100, 1000, 10_000} { // 10,000 buffers of 64 KiB are 640 MB
-		group = append(group, describe("streams/"+strconv.Itoa(count),
-			variants(ways, func(env lab.Env, w way) (lab.Runner, error) { return newRoundRobin(w, env, count) })...))
+	for _, count := range []int{100, 1000, 10_000} {
+		group = append(group, lab.Scenario{
+			Name:     "streams/" + strconv.Itoa(count),
+			Title:    fmt.Sprintf("frames of 256 to 1,024 bytes of %d streams from memory, read in turn, network %v", count, netsim.Good),
+			Op:       "frame",
+			Metric:   lab.NsPerOp,
+			Baseline: "peek",
+			Ops:      50_000,
+			Named:    count > 1000, // 10,000 buffers of 64 KiB are 640 MB
+			Targets:  []lab.Target{{Variant: "next", Against: "peek", AtMost: 1}},
+			Variants: variants(ways, func(env lab.Env, w way) (lab.Runner, error) { return newRoundRobin(w, env, count) }),
+		})
 	}
 	return group
 }
@@ -134,9 +175,21 @@ const readersPerCPU = 4
 // and beside a heap that is costly to collect, where garbage costs the most.
 func concurrentGroup() []lab.Scenario {
 	ways := pick(allFrames, "naive", "peek", "bufiox", "next", "readbuf")
+	scenario := func(name, where string, open func(lab.Env, way) (lab.Runner, error)) lab.Scenario {
+		return lab.Scenario{
+			Name:     "concurrent/" + name,
+			Title:    fmt.Sprintf("frames of 256 to 1,024 bytes by %d goroutines for each processor%s, network %v", readersPerCPU, where, netsim.Normal),
+			Op:       "frame",
+			Metric:   lab.CPUPerOp,
+			Baseline: "peek",
+			Ops:      200_000,
+			Targets:  append([]lab.Target{{Variant: "next", Against: "peek", AtMost: 0.90}}, noGarbage("next", "readbuf")...),
+			Variants: variants(ways, open),
+		}
+	}
 	return []lab.Scenario{
-		describe("concurrent/read", variants(ways, newReaders)...),
-		describe("concurrent/gc", variants(ways, func(env lab.Env, w way) (lab.Runner, error) {
+		scenario("read", "", newReaders),
+		scenario("gc", " beside a live heap of 10,000 sessions", func(env lab.Env, w way) (lab.Runner, error) {
 			readers, err := newReaders(env, w)
 			if err != nil {
 				return nil, err
@@ -146,7 +199,7 @@ func concurrentGroup() []lab.Scenario {
 				defer runtime.KeepAlive(heap)
 				return readers.Run(ops)
 			}, readers.Close}, nil
-		})...),
+		}),
 	}
 }
 

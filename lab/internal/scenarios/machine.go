@@ -17,20 +17,24 @@ var _ = register(180, machineGroup)
 
 func machineGroup() []lab.Scenario {
 	return []lab.Scenario{
-		describe("machine/false-sharing",
+		machineScenario("false-sharing", "two goroutines, each adding to a counter of its own", "add", 2_000_000,
 			counters("apart-128", "128 bytes apart: nothing is shared", 128),
 			counters("apart-64", "64 bytes apart: a line for each, of a pair that some processors fetch together", 64),
 			counters("same-line", "the counters are neighbours: one cache line for both", 8)),
-		describe("machine/alignment",
+		machineScenario("alignment", "an 8-byte word read, added to and written back at places more or less even", "word", 5_000_000,
 			wordAt("aligned", "at a multiple of 8", 64),
 			wordAt("odd", "at an odd address inside of a cache line", 64+13),
 			wordAt("across-lines", "half in one cache line and half in the next", 128-4),
 			wordAt("across-pages", "half in one page and half in the next", 4096-4)),
-		describe("machine/memory",
+		machineScenario("memory", "32 MiB read once, a word of 8 bytes at a time", "pass", 1,
 			pass("sequential", "in order, as the processor expects", 1),
 			pass("lines", "a word of each cache line, then the next word of each", 8),
 			pass("pages", "a word of each page, then the next word of each", 512)),
 	}
+}
+
+func machineScenario(name, title, op string, ops int, variants ...lab.Variant) lab.Scenario {
+	return lab.Scenario{Name: "machine/" + name, Title: title, Op: op, Metric: lab.NsPerOp, Baseline: variants[0].Name, Ops: ops, Variants: variants}
 }
 
 func machineVariant(name, about string, open func() (lab.Runner, error)) lab.Variant {

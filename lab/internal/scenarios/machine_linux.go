@@ -24,7 +24,7 @@ var _ = register(181, func() []lab.Scenario {
 		}
 		return fmt.Errorf("scenarios: a call returned %d: %w", n, errno)
 	}
-	return []lab.Scenario{describe("machine/syscalls",
+	return []lab.Scenario{machineScenario("syscalls", "system calls of a server, on loopback TCP and on an epoll", "call", 20_000,
 		call("getppid", "into the kernel and back, nothing else", func(_, _, _ int) error {
 			unix.Getppid()
 			return nil

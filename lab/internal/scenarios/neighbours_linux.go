@@ -19,9 +19,19 @@ var _ = register(80, neighboursGroup)
 // neighboursGroup has two goroutines take and let go references, each to a
 // frame of its own. What is counted together is fought over.
 func neighboursGroup() []lab.Scenario {
-	return []lab.Scenario{describe("neighbours",
-		lab.Variant{Name: "pool-refcount", About: "two buffers of a sync.Pool, each with a count of its own", Open: newCountedPair},
-		lab.Variant{Name: "readbuf", About: "our BufReader: two ReadBufs of one block, Retain and Release", Open: newBufPair})}
+	return []lab.Scenario{{
+		Name:     "neighbours",
+		Title:    "a reference taken and let go by each of two goroutines while the other does so too, to two frames that were read one after the other",
+		Op:       "pair", // of each goroutine
+		Metric:   lab.NsPerOp,
+		Baseline: "pool-refcount",
+		Ops:      500_000,
+		Targets:  []lab.Target{{Variant: "readbuf", AtMost: 30}},
+		Variants: []lab.Variant{
+			{Name: "pool-refcount", About: "two buffers of a sync.Pool, each with a count of its own", Open: newCountedPair},
+			{Name: "readbuf", About: "our BufReader: two ReadBufs of one block, Retain and Release", Open: newBufPair},
+		},
+	}}
 }
 
 const pairsAtOnce = 128

@@ -20,22 +20,49 @@ var _ = register(90, tcpGroup)
 // What is compared is the processor time of the reading process: time by the
 // clock would say how fast the writer is.
 func tcpGroup() []lab.Scenario {
-	bare := []way{{"conn-read", "conn.Read of 64 KiB and nothing else: the floor", newFloor}}
+	sizes := []struct {
+		name, label string
+		bytes       int
+		ops         int
+	}{
+		{"128B", "128 B", 128, 500_000},
+		{"1KB", "1 KB", 1 << 10, 100_000},
+		{"16KB", "16 KB", 16 << 10, 8_000},
+	}
 	var group []lab.Scenario
-	for _, bytes := range []int{128, 1 << 10, 16 << 10} {
-		ways := pick(allFrames, "naive", "peek", "bufiox", "next", "range")
-		if bytes == 128 {
-			ways = slices.Concat(floorWays, ways, pick(allFrames, "readbuf"))
+	for _, size := range sizes {
+		sc := lab.Scenario{
+			Name:     "tcp/" + size.name,
+			Title:    "frames of " + size.label + " over loopback TCP from another process, the reader's processor time",
+			Op:       "frame",
+			Metric:   lab.CPUPerOp,
+			Baseline: "peek",
+			Ops:      size.ops,
 		}
-		name := map[int]string{128: "tcp/128B", 1 << 10: "tcp/1KB", 16 << 10: "tcp/16KB"}[bytes]
-		group = append(group, describe(name, walks(slices.Concat(bare, ways), func(env lab.Env) (io.Reader, *stream, func() error, error) {
-			kind := frameKind{env.Seed, bytes, bytes}
+		names := []string{"naive", "peek", "bufiox", "next", "range"}
+		if size.bytes == 128 {
+			names = append(names, "readbuf")
+			sc.Targets = []lab.Target{
+				{Variant: "next", Against: "peek", AtMost: 0.82},
+				{Variant: "readbuf", Against: "peek", AtMost: 0.85},
+			}
+		} else {
+			sc.Targets = []lab.Target{{Variant: "next", Against: "peek", AtMost: 1.10}}
+		}
+		ways := pick(allFrames, names...)
+		if size.bytes == 128 {
+			ways = slices.Concat(floorWays, ways)
+		}
+		bare := way{"conn-read", "conn.Read of 64 KiB and nothing else: the floor", newFloor}
+		sc.Variants = walks(append([]way{bare}, ways...), func(env lab.Env) (io.Reader, *stream, func() error, error) {
+			kind := frameKind{env.Seed, size.bytes, size.bytes}
 			r, err := dialRemote(env.Self, kind, 1)
 			if err != nil {
 				return nil, nil, nil, err
 			}
 			return r.conns[0], kind.frames(), r.hangUp, nil
-		})...))
+		})
+		group = append(group, sc)
 	}
 	return group
 }

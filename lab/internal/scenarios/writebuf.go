@@ -19,18 +19,31 @@ var _ = register(110, writeBufGroup)
 // taken, the frame is written, and the reference let go.
 func writeBufGroup() []lab.Scenario {
 	var group []lab.Scenario
-	for _, size := range []int{100, 600, 2048, 16_384} {
+	for _, size := range []struct {
+		bytes, ops int
+		most       float64
+	}{{100, 200_000, 1}, {600, 50_000, 0.97}, {2048, 20_000, 0.97}, {16_384, 4_000, 0.95}} {
 		variant := func(name, about string, open func(io.Writer) frameWriter) lab.Variant {
 			return lab.Variant{Name: name, About: about, Open: func(env lab.Env) (lab.Runner, error) {
-				n := size - frameHead
+				n := size.bytes - frameHead
 				return newSender(env, frameKind{env.Seed, n, n}, open)
 			}}
 		}
-		group = append(group, describe("writebuf/"+strconv.Itoa(size),
-			variant("bufio", "bufio.Writer of 64 KiB: Write, which copies, and Release", func(w io.Writer) frameWriter {
-				return copying{bufio.NewWriterSize(w, 64<<10)}
-			}),
-			variant("writebuf", "our BufWriter: WriteBuf, transferred", func(w io.Writer) frameWriter { return sluice.NewBufWriter(w) })))
+		group = append(group, lab.Scenario{
+			Name:     "writebuf/" + strconv.Itoa(size.bytes),
+			Title:    fmt.Sprintf("kept frames of %d bytes to loopback TCP, another process reads, the writer's processor time", size.bytes),
+			Op:       "frame",
+			Metric:   lab.CPUPerOp,
+			Baseline: "bufio",
+			Ops:      size.ops,
+			Targets:  []lab.Target{{Variant: "writebuf", Against: "bufio", AtMost: size.most}},
+			Variants: []lab.Variant{
+				variant("bufio", "bufio.Writer of 64 KiB: Write, which copies, and Release", func(w io.Writer) frameWriter {
+					return copying{bufio.NewWriterSize(w, 64<<10)}
+				}),
+				variant("writebuf", "our BufWriter: WriteBuf, transferred", func(w io.Writer) frameWriter { return sluice.NewBufWriter(w) }),
+			},
+		})
 	}
 	return group
 }
