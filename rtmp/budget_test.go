@@ -125,6 +125,12 @@ func TestPublishersWaitForTheBudget(t *testing.T) {
 			}
 		}()
 		go func() {
+			// Behind what gives the memory back.
+			if stops {
+				defer staying.Done()
+			} else {
+				defer going.Done()
+			}
 			r := sluice.NewBufReader(near, sluice.Options{Allocator: a})
 			c := NewChunkReader(r, Limits{})
 			defer near.Close()
@@ -148,10 +154,7 @@ func TestPublishersWaitForTheBudget(t *testing.T) {
 			want := io.EOF
 			if stops {
 				going.Done()
-				defer staying.Done()
 				want = net.ErrClosed
-			} else {
-				defer going.Done()
 			}
 			if _, err := c.ReadMessage(); got == messages && !errors.Is(err, want) {
 				t.Errorf("publisher %d ends with %v, want %v", i, err, want)
