@@ -98,6 +98,14 @@ func (s *Server) Serve(ctx context.Context, listeners []net.Listener) error {
 	defer stop()
 	r := &serving{server: s, stop: stop, options: s.Options}
 	r.intake.ctx, r.intake.fail, r.intake.hear = ctx, r.fail, r.hear
+	collecting, returns := false, false
+	defer func() {
+		if !returns { // a function of the program panics, or has called runtime.Goexit
+			stop()
+			r.intake.stopListening(listeners)
+			r.end(collecting)
+		}
+	}()
 	if h, ok := s.Handler.(preparing); ok {
 		if err := h.prepare(&r.options); err != nil {
 			r.hear(err)
@@ -109,14 +117,14 @@ func (s *Server) Serve(ctx context.Context, listeners []net.Listener) error {
 			break
 		}
 	}
-	collecting := r.err == nil
-	if collecting {
+	if collecting = r.err == nil; collecting {
 		r.intake.listen(listeners)
 		for _, w := range r.intake.watchers {
 			r.collecting.Go(func() { r.collect(w, nil, nil) })
 		}
 		r.intake.watchListeners()
 	}
+	returns = true
 	r.intake.stopListening(listeners)
 	r.end(collecting)
 	return r.err

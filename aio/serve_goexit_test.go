@@ -254,3 +254,35 @@ func TestACallbackOfAHandshakeThatEndsItsGoroutine(t *testing.T) {
 	sayAndHear(t, s.dial(), "the place is free")
 	s.end()
 }
+
+// Started is called in the goroutine of Serve, which leaves nothing behind when that ends.
+func TestAStartedThatDoesNotReturn(t *testing.T) {
+	overBothDrivers(t, func(t *testing.T, d aio.Driver) {
+		for name, leave := range map[string]func(){"Goexit": runtime.Goexit, "panic": func() { panic("Started") }} {
+			listeners := listenOn(t, 2)
+			var watchers []*aio.Watcher
+			over := make(chan any)
+			go func() {
+				defer func() { over <- recover() }()
+				s := aio.Server{Handler: &echoes{}, Options: aio.Options{Driver: d}, Started: func(w *aio.Watcher, _ net.Listener) error {
+					if watchers = append(watchers, w); len(watchers) == 2 {
+						leave()
+					}
+					return nil
+				}}
+				_ = s.Serve(t.Context(), listeners)
+			}()
+			if p := <-over; (name == "panic") != (p == "Started") {
+				t.Errorf("%s: recovered %v", name, p)
+			}
+			for i, w := range watchers {
+				if err := w.Read(nil, new(net.TCPConn), nil); !errors.Is(err, aio.ErrWatcherClosed) {
+					t.Errorf("%s: watcher %d is left: %v", name, i, err)
+				}
+				if err := listeners[i].Close(); !errors.Is(err, net.ErrClosed) {
+					t.Errorf("%s: listener %d is left: %v", name, i, err)
+				}
+			}
+		}
+	})
+}

@@ -84,7 +84,7 @@ func (r *Request) Release() {
 		r.Single.Release()
 	case WriteMemory:
 		r.Memory.Release()
-	case ReadCounted:
+	case ReadLeased, ReadCounted:
 		if r.Room.Valid() {
 			r.Room.Release()
 		}

@@ -71,20 +71,20 @@ func (d *Driver) Shutdown(ctx context.Context) error {
 	}
 	drained := d.life.drained
 	d.mu.Unlock()
-	var err error
 	select {
 	case <-drained:
 	case <-d.life.gone:
-		err = op.ErrWatcherClosed
 	case <-ctx.Done():
-		err = context.Cause(ctx)
+		d.mu.Lock()
+		first := !d.life.closed
+		d.mu.Unlock()
+		d.Close()
+		if err := d.cutError(); err == nil || !first {
+			return err
+		}
+		return context.Cause(ctx)
 	}
-	select {
-	case <-drained: // both at once: everything is written
-		return nil
-	default:
-		return err
-	}
+	return d.cutError()
 }
 
 // cutError returns an error when Close has ended a queued write.

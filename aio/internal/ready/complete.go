@@ -55,7 +55,7 @@ func (d *Driver) completeWrite(c *conn, t *task, err error) {
 		}
 		d.addWrite(c.name, t.ctx, buf, t.done, err)
 	}
-	d.life.wrote()
+	d.life.wrote(err)
 	d.mu.Unlock()
 	d.releaseTransferred(t)
 	c.freeTask(t)

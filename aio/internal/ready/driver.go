@@ -91,10 +91,11 @@ type life struct {
 // ending reports whether nothing can be submitted any more.
 func (l *life) ending() bool { return l.closed || l.draining }
 
-// wrote notes that a queued write has ended.
-func (l *life) wrote() {
+// wrote notes that a queued write has ended with err. Other than nil after closed it was cut short,
+// though one may also have gone out meanwhile.
+func (l *life) wrote(err error) {
 	l.writes--
-	if l.closed {
+	if l.closed && err != nil {
 		l.cut = true
 	}
 	if l.writes == 0 && l.drained != nil && !l.closed {

@@ -26,8 +26,8 @@ func (dir *direction) arm(until time.Time) bool {
 // reset removes the deadline that the direction has set.
 func (dir *direction) reset() {
 	dir.setting.Lock()
+	defer dir.setting.Unlock()
 	dir.setDeadline(time.Time{})
-	dir.setting.Unlock()
 }
 
 // interrupt interrupts the call that o is in, if it still is.

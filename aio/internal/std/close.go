@@ -23,7 +23,6 @@ func (d *Driver) Close() {
 		return
 	}
 	d.life.state = closing
-	d.life.cut = d.life.writes > 0
 	d.life.goroutines++
 	d.ownSwaps()
 	conns := make(map[net.Conn]bool) // whether a write is cut short
@@ -56,6 +55,9 @@ func (d *Driver) Close() {
 	}
 	d.mu.Lock()
 	d.life.state = closed
+	if d.life.writes > 0 {
+		d.life.cut = true // with what is stuck
+	}
 	d.checkDrained()
 	d.mu.Unlock()
 	close(d.life.ended)
@@ -99,14 +101,16 @@ func (d *Driver) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	d.mu.Lock()
-	var err error
-	switch {
-	case d.life.cut:
-		err = op.ErrWatcherClosed
-	case d.life.writes > 0:
-		err = context.Cause(ctx)
-	}
+	first := d.life.state == draining
 	d.mu.Unlock()
 	d.Close()
-	return err
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case !d.life.cut:
+		return nil
+	case first && ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return op.ErrWatcherClosed
 }

@@ -30,6 +30,9 @@ func (d *Driver) complete(o *operation, err error) {
 		}
 		d.counters.Writes++
 		d.life.writes--
+		if err != nil && d.life.state >= closing {
+			d.life.cut = true
+		}
 		dir.queued -= o.total - o.n
 		dir.keeps(-o.holding())
 		d.counters.QueuedBytes -= int64(o.total - o.n)

@@ -32,7 +32,7 @@ type life struct {
 	state      state
 	goroutines int           // that hold an operation or close a connection
 	writes     int           // that are not complete
-	cut        bool          // the watcher was closed with writes that were not complete
+	cut        bool          // closing the watcher has ended a write
 	drained    chan struct{} // closed when Shutdown finds no writes; nil without one
 	gone       chan struct{} // closed when goroutines is 0 in closing
 	ended      chan struct{} // closed with closed

@@ -95,8 +95,10 @@ func closeOnce(conn net.Conn, cut bool) error {
 
 // closeConn is a goroutine that closes conn, since that may take its time.
 func (d *Driver) closeConn(conn net.Conn, cut bool) {
+	defer func() { // also when Close calls runtime.Goexit
+		d.mu.Lock()
+		d.exit()
+		d.mu.Unlock()
+	}()
 	_ = closeOnce(conn, cut)
-	d.mu.Lock()
-	d.exit()
-	d.mu.Unlock()
 }

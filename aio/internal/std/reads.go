@@ -109,7 +109,9 @@ func (dir *direction) readOwn(o *operation) error {
 				until = idle
 			}
 		}
+		o.Room = slab //sluice:moved
 		err = dir.receive(o, p, until)
+		slab, o.Room = o.Room, mem.Slab{} //sluice:moved
 		if o.n == 0 {
 			if slab.Valid() {
 				slab.Release()

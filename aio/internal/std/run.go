@@ -14,6 +14,15 @@ const keptLists = 16
 // run is the goroutine of the direction.
 func (dir *direction) run() {
 	d := dir.conn.driver
+	over := false
+	defer func() {
+		if p := recover(); p != nil {
+			panic(p) // it ends the program
+		}
+		if !over { // runtime.Goexit, in a method of the connection
+			dir.goOn()
+		}
+	}()
 	dir.look()
 	d.mu.Lock()
 	for clean := false; ; {
@@ -54,7 +63,30 @@ func (dir *direction) run() {
 	}
 	d.settle(dir.conn)
 	d.exit()
+	over = true
 	d.mu.Unlock()
+}
+
+// goOn ends the connection whose method has ended the direction's goroutine: in a test FailNow does.
+// Another one completes what is queued.
+func (dir *direction) goOn() {
+	c, d := dir.conn, dir.conn.driver
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if c.ending == nil {
+		d.life.goroutines++
+		cut := d.end(c, op.ErrGoexit)
+		go d.closeConn(c.conn, cut)
+	}
+	for _, o := range dir.flight {
+		if o.err == nil {
+			o.err = c.ending
+		}
+		d.complete(o, o.err)
+	}
+	clear(dir.flight)
+	dir.flight = dir.flight[:0]
+	go dir.run()
 }
 
 // look finds out what the connection is. Its methods may be the program's.

@@ -52,7 +52,6 @@ func (dir *direction) write() {
 // it may release meanwhile.
 func (dir *direction) pass(mark *operation) {
 	d := dir.conn.driver
-	dir.flight = dir.flight[:0]
 	err := mark.err
 	if mark.Kind == op.EndWrites && err == nil {
 		dir.shut = true
@@ -64,6 +63,7 @@ func (dir *direction) pass(mark *operation) {
 		}
 		d.mu.Lock()
 	}
+	dir.flight = dir.flight[:0]
 	d.complete(mark, err)
 }
 
