@@ -3,6 +3,7 @@ package au
 import (
 	"bytes"
 	"encoding/hex"
+	"errors"
 	"slices"
 	"testing"
 
@@ -260,7 +261,7 @@ func TestInBandSetsOfSeveralSizes(t *testing.T) {
 func TestHostileFrames(t *testing.T) {
 	huge := []byte{0x17, 1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1}
 	many := []byte{0x17, 1, 0, 0, 0}
-	for range maxUnits + 1 {
+	for range MaxUnits + 1 {
 		many = append(many, 0, 0, 0, 1, 9)
 	}
 	for name, body := range map[string][]byte{
@@ -276,6 +277,24 @@ func TestHostileFrames(t *testing.T) {
 		}
 		if _, ok, err := s.Split(flv.TagVideo, 0, []byte{0x17, 1, 0, 0, 0, 0, 0, 0, 1, 0x65}); !ok || err != nil {
 			t.Errorf("after %s: %v, %v", name, ok, err)
+		}
+	}
+}
+
+// A frame of units of a byte each is refused before there are views of them all, which would have a dozen
+// times its memory, and stay in each Splitter.
+func TestFramesOfTinyUnitsTakeNoMemory(t *testing.T) {
+	const units = 40 * MaxUnits
+	for name, body := range map[string][]byte{
+		"units of H.264": append([]byte{0x17, 1, 0, 0, 0}, bytes.Repeat([]byte{0, 0, 0, 1, 9}, units)...),
+		"OBUs":           append([]byte{0x91, 'a', 'v', '0', '1'}, bytes.Repeat([]byte{0x32, 0}, units)...),
+	} {
+		var s Splitter
+		if _, ok, err := s.Split(flv.TagVideo, 0, body); ok || !errors.Is(err, ErrSyntax) {
+			t.Errorf("%s: %v, %v", name, ok, err)
+		}
+		if n := cap(s.parts); n > 2*MaxUnits {
+			t.Errorf("%s: %d views of units are kept, at most %d are taken", name, n, MaxUnits)
 		}
 	}
 }

@@ -62,7 +62,8 @@ func isStart(codec flv.FourCC, nal []byte) bool {
 }
 
 // appendLengths appends the views of the units in p, each behind its length of size
-// bytes, to dst. Empty units are left out.
+// bytes, to dst. Empty units are left out. More than a picture has are ErrSyntax: their views would take a
+// dozen times the memory that they do.
 func appendLengths(dst [][]byte, p []byte, size int) ([][]byte, error) {
 	for len(p) > 0 {
 		if len(p) < size {
@@ -76,12 +77,19 @@ func appendLengths(dst [][]byte, p []byte, size int) ([][]byte, error) {
 		if n > uint64(len(p)) {
 			return dst, fmt.Errorf("%w: a unit of %d bytes, %d are left", ErrSyntax, n, len(p))
 		}
+		if n > 0 && len(dst) == MaxUnits {
+			return dst, errTooMany()
+		}
 		if n > 0 {
 			dst = append(dst, p[:n])
 		}
 		p = p[n:]
 	}
 	return dst, nil
+}
+
+func errTooMany() error {
+	return fmt.Errorf("%w: more than %d units in a picture", ErrSyntax, MaxUnits)
 }
 
 // SplitLengths appends the views of the units in p, each behind a length of 4 bytes, to
@@ -116,8 +124,8 @@ func SplitAnnexB(dst [][]byte, p []byte) ([][]byte, error) {
 		if unit = bytes.TrimRight(unit, "\x00"); len(unit) == 0 {
 			continue
 		}
-		if len(dst) == maxUnits {
-			return dst, fmt.Errorf("%w: more than %d units in a picture", ErrSyntax, maxUnits)
+		if len(dst) == MaxUnits {
+			return dst, errTooMany()
 		}
 		dst = append(dst, unit)
 	}

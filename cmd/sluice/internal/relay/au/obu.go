@@ -68,7 +68,7 @@ func obuExtent(p []byte) (header, start, size int, err error) {
 func SplitOBUs(dst [][]byte, p []byte) ([][]byte, error) { return appendOBUs(dst, p) }
 
 // appendOBUs appends the views of the OBUs in p to dst, without delimiters, padding
-// and tile lists, which are not carried further.
+// and tile lists, which are not carried further. There is a bound as of appendLengths.
 func appendOBUs(dst [][]byte, p []byte) ([][]byte, error) {
 	for len(p) > 0 {
 		_, start, size, err := obuExtent(p)
@@ -80,6 +80,9 @@ func appendOBUs(dst [][]byte, p []byte) ([][]byte, error) {
 		switch OBUType(one) {
 		case obuDelimiter, obuPadding, obuTileList:
 		default:
+			if len(dst) == MaxUnits {
+				return dst, errTooMany()
+			}
 			dst = append(dst, one)
 		}
 	}

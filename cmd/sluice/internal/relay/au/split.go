@@ -1,7 +1,6 @@
 package au
 
 import (
-	"fmt"
 	"iter"
 
 	"github.com/sluice-go/sluice/flv"
@@ -17,9 +16,9 @@ type Splitter struct {
 	parts        [][]byte
 }
 
-// maxUnits bounds the units in one picture: more than an encoder makes of the largest
+// MaxUnits bounds the units in one picture: more than an encoder makes of the largest
 // picture, and the memory for their views stays small.
-const maxUnits = 4096
+const MaxUnits = 4096
 
 // A mainTrack is the one of a kind that is taken.
 type mainTrack struct {
@@ -121,9 +120,6 @@ func (s *Splitter) splitVideo(at uint32, p []byte) (Unit, bool, error) {
 		}
 	default:
 		s.parts = append(s.parts, body)
-	}
-	if err == nil && len(s.parts) > maxUnits {
-		err = fmt.Errorf("%w: %d units in a picture, at most %d", ErrSyntax, len(s.parts), maxUnits)
 	}
 	u.Parts = s.parts
 	return u, err == nil && len(u.Parts) > 0, err

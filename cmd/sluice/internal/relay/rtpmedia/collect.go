@@ -94,20 +94,8 @@ func (c *Collector) takeVideo(h rtp.Header, payload mem.Buf, gap bool) {
 		return
 	}
 	p := c.unit.hold(payload)
-	var ok bool
-	switch c.format.Codec {
-	case flv.CodecAVC:
-		ok = c.unit.avc(p) //sluicevet:ignore hold keeps the packet until the unit's reset
-	case flv.CodecHEVC:
-		ok = c.unit.hevc(p)
-	case flv.CodecAV1:
-		ok = c.unit.av1(p)
-	case flv.CodecVP9:
-		ok = c.unit.vp9(p)
-	}
-	if !ok {
-		c.bad = true
-	}
+	// What is left out, or has more units than a reader takes, is not looked at any further.
+	c.bad = c.bad || !c.unit.take(c.format.Codec, p) || len(c.unit.starts) > au.MaxUnits
 	if h.Marker && (c.bad || !c.unit.aside(c.format.Codec)) {
 		c.finish()
 	}

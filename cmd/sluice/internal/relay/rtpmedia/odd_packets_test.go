@@ -100,6 +100,49 @@ func TestParameterSetsWithoutPictures(t *testing.T) {
 	}
 }
 
+// A picture of more units than a reader of the stream takes is left out, and there are no views of them all:
+// of units of a byte each they had a dozen times the memory that is counted.
+func TestPicturesOfTinyUnits(t *testing.T) {
+	tiny := append([]byte{24}, bytes.Repeat([]byte{0, 1, 9}, 250)...) // H.264, STAP-A
+	element := append([]byte{0}, bytes.Repeat([]byte{1, 0x30}, 250)...)
+	for encoding, payload := range map[string][2][]byte{"H264/90000": {tiny, {0x65, 1, 2}}, "AV1/90000": {element, {0x10, 0x30, 1}}} {
+		f, err := ParseFormat(true, 96, encoding, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		alloc := mem.New(mem.Options{})
+		sluicetest.NoLeaks(t, alloc)
+		units := 0
+		c := NewCollector(f, alloc, 1<<20, func(s Sample) error {
+			units++
+			s.Packed.Release()
+			return nil
+		})
+		push := func(number int, at uint32, marker bool, payload []byte) {
+			p, err := (&rtp.Packet{Header: rtp.Header{Version: 2, PayloadType: 96, SequenceNumber: uint16(number), Timestamp: at, Marker: marker}, Payload: payload}).Marshal()
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := alloc.Get(len(p))
+			copy(b.Bytes(), p)
+			if err := c.Push(b, time.Unix(1, 0)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		const packets = 100
+		for i := range packets {
+			push(i, 1, i == packets-1, payload[0])
+		}
+		if n := cap(c.unit.pieces); units > 0 || n > 3*au.MaxUnits {
+			t.Errorf("%s: %d pictures, and %d views, at most %d units are taken", encoding, units, n, au.MaxUnits)
+		}
+		if push(packets, 2, true, payload[1]); units != 1 {
+			t.Errorf("%s: %d pictures behind it", encoding, units)
+		}
+		c.Close()
+	}
+}
+
 func TestSoundInADTS(t *testing.T) {
 	raw := []byte{0x21, 0x10, 5, 6, 7}
 	n := 7 + len(raw)

@@ -89,6 +89,21 @@ func (u *unit) single(p []byte) bool {
 	return ok
 }
 
+// take takes the payload of a packet, which hold has returned, and reports whether it fits what is there.
+func (u *unit) take(codec flv.FourCC, p []byte) bool {
+	switch codec {
+	case flv.CodecAVC:
+		return u.avc(p)
+	case flv.CodecHEVC:
+		return u.hevc(p)
+	case flv.CodecAV1:
+		return u.av1(p)
+	case flv.CodecVP9:
+		return u.vp9(p)
+	}
+	return false
+}
+
 // avc takes the payload of a packet (RFC 6184, section 5.2).
 func (u *unit) avc(p []byte) bool {
 	switch kind := p[0] & 0x1f; {
