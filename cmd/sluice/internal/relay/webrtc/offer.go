@@ -25,14 +25,16 @@ var (
 
 // Limits of an offer. Browsers send 4 to 8 KiB with two media of some 20 formats.
 const (
-	MaxOffer   = 64 << 10 // bytes
-	maxMedia   = 8
-	maxFormats = 64 // of a medium
+	MaxOffer      = 64 << 10 // bytes
+	maxMedia      = 8
+	maxFormats    = 64  // of a medium
+	maxCredential = 256 // bytes of ice-ufrag and of ice-pwd (RFC 8839, section 5.4)
+	maxSourceRows = 128 // lines of a medium on its sources: the library compares each with all
 )
 
 // An offer is what a client offers.
 type offer struct {
-	text    string // for the library: without candidates
+	text    string // for the library: with what it reads
 	alone   bool   // one medium, without a group
 	waits   bool   // the client waits for the handshake: ffmpeg does, though RFC 9725 has it begin
 	media   []medium
@@ -74,7 +76,7 @@ func parseOffer(p []byte) (*offer, error) {
 	if n := len(d.MediaDescriptions); n == 0 || n > maxMedia {
 		return nil, fmt.Errorf("%w: %d media, 1 to %d are taken", ErrOffer, n, maxMedia)
 	}
-	o := &offer{text: withoutCandidates(string(p), &d)}
+	o := &offer{text: forLibrary(string(p), &d)}
 	o.refuse(&d)
 	for _, m := range d.MediaDescriptions {
 		if !carried(m) {
@@ -125,6 +127,9 @@ func (o *offer) transport(d *sdp.SessionDescription, m *sdp.MediaDescription) er
 		if value == "" {
 			return fmt.Errorf("%w: a medium without %s", ErrOffer, name)
 		}
+		if strings.HasPrefix(name, "ice-") && len(value) > maxCredential {
+			return fmt.Errorf("%w: %s of %d bytes, at most %d are taken", ErrOffer, name, len(value), maxCredential)
+		}
 		o.waits = o.waits || name == "setup" && value == "passive"
 	}
 	return nil
@@ -147,9 +152,12 @@ func firstOfGroup(d *sdp.SessionDescription) *sdp.MediaDescription {
 func (m *medium) name(d *sdp.MediaDescription) {
 	m.mid, _ = d.Attribute("mid")
 	m.first = d.MediaName.Formats[0]
-	for _, a := range d.Attributes {
-		if (a.Key == "rtpmap" || a.Key == "fmtp") && strings.HasPrefix(a.Value, m.first+" ") {
-			m.described += "a=" + a.Key + ":" + a.Value + "\r\n"
+	for _, key := range []string{"rtpmap", "fmtp"} {
+		for _, a := range d.Attributes {
+			if a.Key == key && strings.HasPrefix(a.Value, m.first+" ") {
+				m.described += "a=" + a.Key + ":" + a.Value + "\r\n"
+				break // more of them mean nothing
+			}
 		}
 	}
 }
@@ -175,30 +183,42 @@ func (o *offer) bundle(d *sdp.SessionDescription) error {
 	return nil
 }
 
-// withoutCandidates leaves out the candidates of the client, which a server that is
-// ICE-lite has no use for, the layers of simulcast, of which one is taken (layered), and
-// groups that are no bundle. Nor are the sources of the layers there, which Firefox names: the
-// library takes several without their layers for the tracks of a medium of Plan B, and refuses that.
-func withoutCandidates(text string, d *sdp.SessionDescription) string {
+// libraryReads are the attributes that the library looks at, which keeps the lines of an offer as long as the session lives, ten
+// bytes for each of a short one. Of candidates a server that is ICE-lite needs none.
+var libraryReads = map[string]bool{
+	"group": true, "mid": true, "msid": true, "ice-ufrag": true, "ice-pwd": true, "ice-lite": true, "ice-options": true, "fingerprint": true, "setup": true,
+	"sendrecv": true, "sendonly": true, "recvonly": true, "inactive": true, "bundle-only": true, "rtcp-mux": true, "rtcp-rsize": true,
+	"rtpmap": true, "fmtp": true, "rtcp-fb": true, "extmap": true, "extmap-allow-mixed": true, "cryptex": true, "ssrc": true, "ssrc-group": true,
+}
+
+// forLibrary leaves out the lines that the library does not read, or has read before in the same medium, the layers of
+// simulcast, of which one is taken (layered), and groups that are no bundle. Nor are the sources of the layers there,
+// which Firefox names: the library takes several without their layers for the tracks of a medium of Plan B, and refuses
+// that.
+func forLibrary(text string, d *sdp.SessionDescription) string {
 	var b strings.Builder
-	media := -1
-	for line := range strings.Lines(text) {
-		name, _, _ := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
-		if name == "a=group" && !strings.HasPrefix(line, bundleGroup) {
-			continue
+	media, rows := -1, 0
+	before := map[string]bool{}
+	ends := func(c rune) bool { return c == '\r' || c == '\n' } // for the library too
+	for line := range strings.FieldsFuncSeq(text, ends) {
+		name, _, _ := strings.Cut(line, ":")
+		if strings.HasPrefix(line, "m=") {
+			media, rows = media+1, 0
+			clear(before)
 		}
-		switch name {
-		case "a=candidate", "a=end-of-candidates", "a=remote-candidates", "a=simulcast", "a=rid":
+		attribute, is := strings.CutPrefix(name, "a=")
+		switch {
+		case is && !libraryReads[strings.TrimSpace(attribute)], before[line], name == "a=group" && !strings.HasPrefix(line, bundleGroup):
 			continue
-		case "a=ssrc", "a=ssrc-group":
-			if media >= 0 && has(d.MediaDescriptions[media], "simulcast") {
+		case !is && len(line) > 1 && strings.ContainsRune("iuepbrzk", rune(line[0])):
+			continue // RFC 8866, section 5: all of these may be missing
+		case name == "a=ssrc" || name == "a=ssrc-group":
+			if rows++; rows > maxSourceRows || media >= 0 && has(d.MediaDescriptions[media], "simulcast") {
 				continue
 			}
 		}
-		if strings.HasPrefix(line, "m=") {
-			media++
-		}
-		b.WriteString(line)
+		before[line] = true
+		b.WriteString(line + "\r\n")
 	}
 	return b.String()
 }

@@ -2,8 +2,10 @@ package webrtc
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -243,6 +245,8 @@ func TestOfferFaults(t *testing.T) {
 		"a data channel":    good[:strings.Index(good, "m=")] + dataChannel,
 		"no fingerprint":    strings.ReplaceAll(good, "a=fingerprint", "a=x"),
 		"no ufrag":          strings.ReplaceAll(good, "a=ice-ufrag", "a=x"),
+		"a long ufrag":      strings.ReplaceAll(good, "a=ice-ufrag:", "a=ice-ufrag:"+strings.Repeat("u", maxCredential)),
+		"a long password":   strings.ReplaceAll(good, "a=ice-pwd:", "a=ice-pwd:"+strings.Repeat("p", maxCredential)),
 		"no group":          strings.ReplaceAll(good, "a=group", "a=x"),
 		"another group":     strings.ReplaceAll(good, "a=group:BUNDLE", "a=group:LS"),
 		"half a group":      strings.ReplaceAll(good, "a=group:BUNDLE 0 1", "a=group:BUNDLE 0"),
@@ -267,6 +271,42 @@ func TestOfferOfTwoGroups(t *testing.T) {
 	}
 	if strings.Contains(o.text, "a=group:LS") || !strings.Contains(o.text, "a=group:BUNDLE 0 1") {
 		t.Errorf("the offer for the library, which looks at one group, is %s", o.text)
+	}
+}
+
+// Lines by which a client makes a long offer cost little: what the library would keep for them is left out, and what is
+// read of them is not read again for each.
+func TestOffersOfManyLines(t *testing.T) {
+	good := string(browserOffer(t))
+	plain, err := parseOffer([]byte(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"a=x", "a=rtcp-fb:111 nack", "a=fmtp:111 a=1", "a=rtpmap:111 opus/48000/2", "a=ssrc:7 cname:a", "b=AS:1", "a=mid:1\ra=candidate:1 1 udp 1 192.0.2.1 1 typ host",
+	} {
+		text := good + strings.Repeat(line+"\r\n", (MaxOffer-len(good))/(len(line)+2))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		o, err := parseOffer([]byte(text))
+		runtime.ReadMemStats(&after)
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		if n := len(o.text); n > len(plain.text)+len(line)+2 {
+			t.Errorf("%s: %d bytes for the library, which gets %d of the offer without such lines", line, n, len(plain.text))
+		}
+		if n := after.TotalAlloc - before.TotalAlloc; n > 100*MaxOffer {
+			t.Errorf("%s: %d bytes are allocated", line, n)
+		}
+	}
+	sources := ""
+	for i := range 2000 {
+		sources += fmt.Sprintf("a=ssrc:%d cname:a\r\n", i)
+	}
+	if o, err := parseOffer([]byte(good + sources)); err != nil || strings.Count(o.text, "a=ssrc:") > maxSourceRows {
+		t.Errorf("%d lines of sources, %v", strings.Count(o.text, "a=ssrc:"), err)
 	}
 }
 
