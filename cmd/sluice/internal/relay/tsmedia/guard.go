@@ -27,6 +27,9 @@ const (
 	// probeBytes is how much may come before all is known of the tracks: the library
 	// keeps it.
 	probeBytes = 16 << 20
+	// maxTable is how many bytes of packets may come of a table: its sections have 4,096 at most (ISO/IEC
+	// 13818-1, section 2.4.4.10), and where another one begins a unit does.
+	maxTable = 8 << 10
 	// maxGarbage is how many bytes without a packet are passed over.
 	maxGarbage = 64 << 10
 )
@@ -47,6 +50,7 @@ type guard struct {
 
 	seed   maphash.Seed
 	latest map[uint16]uint64 // packet with a payload, and its number, by PID
+	tables map[uint16]bool   // PIDs of tables; the library never forgets one
 	units  map[uint16]unit   // that each PID is in
 	total  int               // of them
 
@@ -58,7 +62,7 @@ type guard struct {
 }
 
 func newGuard(r io.Reader, limit int, hold func(int) error) *guard {
-	return &guard{r: r, limit: limit, hold: hold, probing: probeBytes, in: make([]byte, 0, 16<<10), units: map[uint16]unit{}, latest: map[uint16]uint64{}, seed: maphash.MakeSeed()}
+	return &guard{r: r, limit: limit, hold: hold, probing: probeBytes, in: make([]byte, 0, 16<<10), units: map[uint16]unit{}, latest: map[uint16]uint64{}, tables: map[uint16]bool{0: true}, seed: maphash.MakeSeed()}
 }
 
 // A unit is one that has begun.
@@ -84,7 +88,8 @@ func (g *guard) Read(p []byte) (n int, err error) {
 				return 0, err
 			}
 			if !again {
-				n += copy(p[n:], packet)
+				hide(p[n : n+copy(p[n:], packet)])
+				n += packetLen
 			}
 		}
 		switch {
@@ -105,8 +110,9 @@ func (g *guard) Read(p []byte) (n int, err error) {
 	}
 }
 
-// look counts a packet. again: it is one that came already, as each may come twice (ISO/IEC 13818-1, section
-// 2.4.3.3); the library would take it for a sign that others are missing.
+// look counts a packet. again: the library is not to have it, as one that came already, which each may (ISO/IEC
+// 13818-1, section 2.4.3.3), and which the library would take for a sign that others are missing; or one of a
+// table longer than there are, of which it reads all again with each packet.
 func (g *guard) look(packet []byte) (again bool, err error) {
 	if g.probing >= 0 {
 		if g.probing -= packetLen; g.probing < 0 {
@@ -154,7 +160,7 @@ func (g *guard) look(packet []byte) (again bool, err error) {
 		return false, fmt.Errorf("%w: above %d bytes", ErrTooLong, g.limit)
 	}
 	g.units[pid] = u
-	return false, g.report()
+	return g.tables[pid] && u.bytes > maxTable, g.report()
 }
 
 // payload is what a packet has behind its header and adaptation field.

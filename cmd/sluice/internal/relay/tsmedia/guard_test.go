@@ -1,9 +1,13 @@
 package tsmedia
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/mem"
 )
 
 // endless are packets of units that never end, on many PIDs in their order.
@@ -57,5 +61,49 @@ func TestUnitsWithoutAnEndAreBoundedTogether(t *testing.T) {
 	g.probing = -1
 	if n, err := io.Copy(io.Discard, g); !errors.Is(err, full) {
 		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
+// What the work for a stream is does not depend on how long its units are: with each packet the library read again
+// all that had come of a picture, or of a table, and one of some MiB took a processor for a minute.
+func TestLongUnitsTakeNoMoreTime(t *testing.T) {
+	const size = 2 << 20
+	picture := []byte{0, 0, 1, 0xe0, 0, 0, 0x80, 0x80, 5, 0x21, 0, 1, 0, 1, 0, 0, 1, 0x65}
+	table := []byte{0} // what fills it are sections that never end where a packet does
+	units := func(pid byte, begin []byte, packets int) []byte {
+		fill := bytes.Repeat([]byte{0x6f}, packetLen)
+		var ts []byte
+		for i := range size / packetLen {
+			packet := []byte{syncByte, 0, pid, 0x10 | byte(i&15)}
+			if i%packets == 0 {
+				packet[1] = 0x40
+				packet = append(packet, begin...)
+			}
+			ts = append(append(ts, packet...), fill[:packetLen-len(packet)]...)
+		}
+		return ts
+	}
+	read := func(ts []byte) time.Duration {
+		begun := time.Now()
+		if err := Read(bytes.NewReader(ts), Options{Alloc: mem.Default(), MaxFrame: 8 << 20}); err != io.EOF {
+			t.Fatal(err)
+		}
+		return time.Since(begun)
+	}
+	for name, u := range map[string]struct {
+		pid   byte
+		begin []byte
+	}{"a picture": {0x50, picture}, "a table": {0, table}} {
+		long, short := units(u.pid, u.begin, size), units(u.pid, u.begin, 40)
+		const tries, most = 5, 8
+		var one, many time.Duration
+		for range tries { // others use the processor too
+			if one, many = read(long), read(short); one < most*many {
+				break
+			}
+		}
+		if one >= most*many {
+			t.Errorf("%s: %v, in pieces %v", name, one, many)
+		}
 	}
 }

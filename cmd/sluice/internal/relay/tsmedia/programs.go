@@ -8,12 +8,14 @@ import (
 )
 
 // later skips tables that are announced, and do not hold yet (ISO/IEC 13818-1, section 2.4.4.5,
-// current_next_indicator). It is a parser of the library's, which takes them for those that hold.
+// current_next_indicator). It is a parser of the library's, which takes them for those that hold, and it gets
+// all packets of a unit before that reads them: here they are as they came.
 func later(packets []*astits.Packet) (_ []*astits.DemuxerData, skip bool, _ error) {
 	const (
 		programs, tracks = 0, 2 // tables
 		holds            = 5    // its byte in them
 	)
+	show(packets)
 	p := packets[0].Payload
 	if !packets[0].Header.PayloadUnitStartIndicator || len(p) == 0 || bytes.HasPrefix(p, []byte{0, 0, 1}) {
 		return nil, false, nil
@@ -33,6 +35,7 @@ func (d *demuxer) programs(t *astits.PATData) {
 	for _, p := range t.Programs {
 		if p.ProgramNumber != 0 { // the network's table
 			d.others[p.ProgramNumber] = before[p.ProgramNumber]
+			d.guard.tables[p.ProgramMapID] = true
 		}
 	}
 	if _, ok := d.others[d.program]; !ok {
