@@ -158,7 +158,7 @@ func (c *ChunkReader) announced(cs *chunkStream, format byte, id uint32, n int) 
 			limit = min(limit, c.limits.Command)
 		}
 		if length > limit {
-			return fmt.Errorf("%w: chunk stream %d: %v of %d bytes, at most %d", ErrTooLong, id, typ, length, limit)
+			return &LengthError{id, typ, length, limit}
 		}
 		if cs == nil {
 			cs = c.stream(id)

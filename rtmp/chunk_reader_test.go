@@ -236,6 +236,10 @@ func TestChunkReaderRefuses(t *testing.T) {
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
+		var long *LengthError
+		if errors.As(err, &long) != (c.want == ErrTooLong) || long != nil && long.Length != long.Limit+1 && long.Length != 1<<24-1 {
+			t.Errorf("%s: %+v", c.name, long)
+		}
 	}
 }
 

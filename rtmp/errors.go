@@ -24,6 +24,21 @@ var (
 	ErrURL = errors.New("rtmp: bad address")
 )
 
+// LengthError is the ErrTooLong of one message whose header announces more than Limits allow for
+// its type.
+type LengthError struct {
+	ChunkStream   uint32
+	Type          MessageType
+	Length, Limit int // in bytes
+}
+
+func (e *LengthError) Error() string {
+	return fmt.Sprintf("%v: chunk stream %d: %v of %d bytes, at most %d", ErrTooLong, e.ChunkStream, e.Type, e.Length, e.Limit)
+}
+
+// Unwrap returns ErrTooLong.
+func (e *LengthError) Unwrap() error { return ErrTooLong }
+
 // StatusError is a peer's refusal: what its onStatus or _error said.
 type StatusError struct {
 	Level       string // "error"; a server may say "warning"

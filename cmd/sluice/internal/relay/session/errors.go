@@ -58,8 +58,17 @@ func TooSlow(least int, window time.Duration) error {
 }
 
 // FrameError converts a protocol's error for a frame above limit bytes into
-// ErrFrame with the limit, and returns other errors unchanged.
+// ErrFrame with the limit, and returns other errors unchanged: those of RTMP for its commands and
+// control messages, which have limits of their own, among them.
 func FrameError(err error, limit int) error {
+	var message *rtmp.LengthError
+	if errors.As(err, &message) {
+		switch message.Type {
+		case rtmp.TypeAudio, rtmp.TypeVideo, rtmp.TypeAggregate, rtmp.TypeDataAMF0, rtmp.TypeDataAMF3:
+		default:
+			return err
+		}
+	}
 	for _, long := range []error{rtmp.ErrTooLong, flv.ErrTooLong, live.ErrFrame} {
 		if errors.Is(err, long) {
 			return fmt.Errorf("%w, which is %d bytes: %w", ErrFrame, limit, err)

@@ -6,8 +6,12 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
+
+	sluice "github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/rtmp"
 )
 
 // However it is noticed that a peer has left, the reason is the same.
@@ -22,5 +26,23 @@ func TestPeerErrors(t *testing.T) {
 	}
 	if other := errors.New("other"); PeerError(other) != other {
 		t.Error("another error is changed")
+	}
+}
+
+// What is no frame is not said to be one that max-frame refuses.
+func TestFrameErrorIsOfFramesAlone(t *testing.T) {
+	const limit = 1 << 20
+	for typ := range rtmp.MessageType(30) {
+		length := limit + 1
+		in := rtmp.AppendChunkHeader(nil, 4, typ, 1, 0, length)
+		_, err := rtmp.NewChunkReader(sluice.NewBufReaderBytes(in), rtmp.Limits{Message: limit, Data: limit}).ReadMessage()
+		frame := strings.Contains("audio video data data (AMF3) aggregate", typ.String())
+		got := FrameError(err, limit)
+		if !errors.Is(got, rtmp.ErrTooLong) || errors.Is(got, ErrFrame) != frame {
+			t.Errorf("%v", got)
+		}
+		if text := fmt.Sprintf("%v of %d bytes, at most ", typ, length); !strings.Contains(got.Error(), text) {
+			t.Errorf("%v, want %s", got, text)
+		}
 	}
 }
