@@ -1,6 +1,7 @@
 package hls
 
 import (
+	"math"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
@@ -81,6 +82,26 @@ func (p *progress) take(at int64, now func() time.Time) {
 	if p.units++; p.units > stillUnits {
 		p.since = now().Sub(p.came)
 	}
+}
+
+// farthest is how far the clock goes, in ms: two years, of which there are less than 2^63 ticks at any rate
+// of sound, of 24 bits. Only times that jump, or frames that come faster than they say, come so far.
+const farthest = 1 << 36
+
+// near has the clock begin again where a time is beyond that, and returns what the time is then, and ok, or false
+// when there is no memory to end the segment.
+func (s *segmenter) near(at int64, ok bool) (int64, bool) {
+	if at <= farthest {
+		return at, ok
+	}
+	ok = s.restart(false, at) && ok
+	for _, t := range s.tracks {
+		if t != nil {
+			t.reset()
+		}
+	}
+	s.clock.moment, s.clock.onward, s.sound.waits = moment{}, progress{}, moment{}
+	return at & math.MaxUint32, ok
 }
 
 // extend returns a time of the stream, 32 bits of ms, without wrapping: the same for all

@@ -105,6 +105,7 @@ func (s *segmenter) put(u *au.Unit) bool {
 	if s.began && t.heard && (at < earliest || at > t.latest+jump || s.stepped(at)) {
 		ok = s.restart(false, at) && ok
 	}
+	at, ok = s.near(at, ok)
 	if at < 0 {
 		if at+early < 0 {
 			return ok // before the beginning of the clock
@@ -237,6 +238,7 @@ func (s *segmenter) finishBefore(next moment) bool {
 	if next.known {
 		end = next.at
 	}
+	end = min(end, s.part+longestSegment) // a track may be years ahead of the other
 	ok := true
 	if s.line.low {
 		ok = s.catchUp(end)
