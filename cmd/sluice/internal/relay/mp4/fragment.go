@@ -37,6 +37,9 @@ func (r *Run) Length() (n uint64) {
 	return n
 }
 
+// MaxSamples is how many samples a fragment may have for this package to read it, all tracks together.
+const MaxSamples = maxMoof/entryLen - 1<<10
+
 const (
 	prftLen  = boxHead + 4 + 4 + 8 + 8
 	trunHead = boxHead + 4 + 4 + 4
@@ -141,7 +144,7 @@ func parseRuns(moof []byte, mdat int64) ([]Run, error) {
 		runs = append(runs, r)
 		p = p[size:]
 	}
-	if sum != mdat || len(runs) == 0 {
+	if sum != mdat || len(runs) == 0 || len(runs[0].Samples) == 0 {
 		return bad("the length")
 	}
 	return runs, nil

@@ -174,7 +174,7 @@ func (x *Index) read(f io.ReaderAt, at, size int64, room *[]byte) (one Fragment,
 	if runs, err = parseRuns(p[prft:prft+moof], int64(mdat)-boxHead); err != nil {
 		return one, nil, err
 	}
-	one.Start, one.Key = x.time(&runs[0], runs[0].Base), runs[0].Samples == nil || runs[0].Samples[0].Key && (x.video == 0 || runs[0].Track == x.video)
+	one.Start, one.Key = x.time(&runs[0], runs[0].Base), runs[0].Samples[0].Key && (x.video == 0 || runs[0].Track == x.video)
 	one.Length = x.time(&runs[0], runs[0].Length())
 	return one, runs, nil
 }

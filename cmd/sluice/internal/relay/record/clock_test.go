@@ -122,3 +122,43 @@ func TestStreamThatFallsBehind(t *testing.T) {
 		})
 	}
 }
+
+// Where the stream's times jump, as those of a publisher who begins again at 0, the file ends: what is in its last
+// fragment came before that, and has the times of day of then.
+func TestTheLastFragmentBeforeTimesJump(t *testing.T) {
+	for _, jump := range []time.Duration{-time.Hour, time.Hour} {
+		r, dir := recNew(t, func(o *Options) { o.Format = MP4 })
+		src := movieClip(1, uint32(2*time.Hour/time.Millisecond))
+		n := len(src.batches)
+		last := src.batches[n-1][0].Time
+		src.batches = append(src.batches, movieClip(1, last+20+uint32(jump.Milliseconds())).batches...)
+		began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
+		clock := began
+		r.now = func() time.Time { return clock }
+		src.before = func(i int) {
+			if i >= len(src.batches) {
+				return
+			}
+			at := src.batches[i][0].Time - src.batches[0][0].Time
+			if i >= n {
+				at -= uint32(jump.Milliseconds())
+			}
+			clock = began.Add(time.Duration(at) * time.Millisecond)
+		}
+		if err := r.Record(context.Background(), "live/s", src); err != nil {
+			t.Fatal(err)
+		}
+		files := recFiles(t, dir)
+		if len(files) != 2 {
+			t.Fatalf("files %q", files)
+		}
+		for i, name := range files {
+			_, x := movieRead(t, name)
+			for _, f := range x.Fragments {
+				if apart := f.Wall.Sub(x.Begin()) - (f.Start - x.Fragments[0].Start); apart.Abs() > 100*time.Millisecond {
+					t.Errorf("a jump of %v: a fragment of file %d is %v from when it was", jump, i, apart)
+				}
+			}
+		}
+	}
+}

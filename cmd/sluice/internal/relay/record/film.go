@@ -95,10 +95,10 @@ func (o *film) bytes() (n int) {
 // due reports whether the fragment ends before u, which has the time now. expected is
 // how many tracks the stream has.
 func (o *film) due(u *au.Unit, now time.Duration, expected int) bool {
-	n := 0
+	n, samples := 0, 0
 	for _, r := range o.tracks {
 		if r != nil && len(r.samples) > 0 {
-			n++
+			n, samples = n+1, samples+len(r.samples)
 		}
 	}
 	// Sound may be seconds before or behind pictures, so that a length is that of one track.
@@ -109,6 +109,8 @@ func (o *film) due(u *au.Unit, now time.Duration, expected int) bool {
 	switch {
 	case n == 0:
 		return false
+	case samples >= mp4.MaxSamples:
+		return true
 	case o.f == nil && n < expected && length < fragmentWait && o.bytes() < firstBytes:
 		return false
 	case o.bytes() >= fragmentBytes:

@@ -107,9 +107,9 @@ func (m *movie) batch(tags []byte, dropped int) error {
 	})
 }
 
-// clock gives a unit its time. It jumps back where a track does, and forward where that is
-// beyond the other track too: pictures and sound may be seconds apart all the time.
-func (m *movie) clock(u *au.Unit) (jump bool) {
+// clock gives a unit its time, and ends the file before one that jumps: back where a track does, and forward
+// where that is beyond the other track too: pictures and sound may be seconds apart all the time.
+func (m *movie) clock(u *au.Unit) error {
 	if !m.begun {
 		m.begun, m.latest = true, u.Time
 	}
@@ -119,9 +119,12 @@ func (m *movie) clock(u *au.Unit) (jump bool) {
 	if track.known {
 		back, forward = track.latest-maxBack, max(track.latest+maxForward, forward)
 	}
-	if jump = now < back || now > forward; jump {
+	if now < back || now > forward {
+		if err := m.end("the stream's times jumped"); err != nil { // what it has is of the old times of day
+			return err
+		}
 		m.anchored, m.wrong = false, ""
-		m.clocks = [2]trackClock{}
+		m.clocks, now = [2]trackClock{}, 0
 	}
 	*track = trackClock{now, true}
 	m.latest, m.now = u.Time, now
@@ -131,7 +134,7 @@ func (m *movie) clock(u *au.Unit) (jump bool) {
 		m.wrong, m.late.looked = "the clock was set", time.Time{}
 	}
 	m.anchor()
-	return jump
+	return nil
 }
 
 // anchor finds the time of day at 0: the unit that came with the least delay says it. A stream
@@ -160,10 +163,8 @@ func (m *movie) unit(u *au.Unit) error {
 	if v, _ := m.split.Configs(); v != nil && !m.leftOut.has(v.Codec, v) || u.Video {
 		m.opening.video = true
 	}
-	if m.clock(u) {
-		if err := m.end("the stream's times jumped"); err != nil {
-			return err
-		}
+	if err := m.clock(u); err != nil {
+		return err
 	}
 	var starts bool
 	if u.Video {
