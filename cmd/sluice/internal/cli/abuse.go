@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"regexp"
@@ -73,6 +74,11 @@ func (a App) abuse() *cobra.Command {
 	f.IntVar(&o.Parallel, "parallel", 8, "how many cases run at a time")
 	f.DurationVar(&o.Within, "within", 5*time.Second, "how long the server may take for an answer")
 	f.DurationVar(&o.Idle, "idle", 40*time.Second, "how long the server may wait for a client that sends nothing more")
+	bound(f, "pid", &o.PID, 0, math.MaxInt32)
+	bound(f, "growth", &growth, 0, 1<<20)
+	bound(f, "parallel", &o.Parallel, 1, 1024)
+	bound(f, "within", &o.Within, time.Millisecond, time.Hour)
+	bound(f, "idle", &o.Idle, time.Millisecond, time.Hour)
 	f.BoolVar(&o.Own, "i-own-this-server", false, "try it although its address is neither loopback nor private")
 	return cmd
 }

@@ -72,11 +72,11 @@ protected streams ask for, looks into FLV files, and tries servers by hostile cl
 	return root
 }
 
-// explainFlag says which flag may be meant by one that there is not.
+// explainFlag says which flag may be meant by one that there is not, and what a value has to be.
 func explainFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
-		return err
+		return wrongBool(err)
 	}
 	name := unknown.GetSpecifiedName()
 	for _, s := range (&config.Config{}).Secrets() {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -63,6 +64,7 @@ started ends with it.`,
 		},
 	}
 	cmd.Flags().DurationVar(&within, "for", 0, "end after this `time`; 0 for none")
+	bound(cmd.Flags(), "for", &within, 0, math.MaxInt64)
 	return cmd
 }
 

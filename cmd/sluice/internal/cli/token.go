@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -45,13 +45,13 @@ type tokenFlags struct {
 	expires            time.Duration
 	id                 string
 	host               string
-	rtmpPort, httpPort uint16
+	rtmpPort, httpPort port
 	secretFile         string
 	json               bool
 }
 
 func (a App) token() *cobra.Command {
-	var f tokenFlags
+	f := tokenFlags{rtmpPort: 1935, httpPort: 8080}
 	cmd := &cobra.Command{
 		Use:     "token {--publish | --play} stream",
 		Short:   "Make a token to publish or play a stream of serve",
@@ -66,10 +66,11 @@ func (a App) token() *cobra.Command {
 	flags.BoolVar(&f.publish, "publish", false, "to publish")
 	flags.BoolVar(&f.play, "play", false, "to play")
 	flags.DurationVar(&f.expires, "expires", 24*time.Hour, "how long it holds, at least 1s")
+	bound(flags, "expires", &f.expires, time.Second, mostExpiry)
 	flags.StringVar(&f.id, "id", "", "`name` by which it can be revoked; a random one unless given")
 	flags.StringVar(&f.host, "host", "localhost", "the server's `name` or address in the addresses printed")
-	flags.Uint16Var(&f.rtmpPort, "rtmp-port", 1935, "its `port` for RTMP")
-	flags.Uint16Var(&f.httpPort, "http-port", 8080, "its `port` for HTTP")
+	flags.Var(&f.rtmpPort, "rtmp-port", "its `port` for RTMP")
+	flags.Var(&f.httpPort, "http-port", "its `port` for HTTP")
 	flags.StringVar(&f.secretFile, "secret-file", "", "take the secret from this `file` instead of the environment")
 	flags.BoolVar(&f.json, "json", false, "print JSON")
 	return cmd
@@ -87,9 +88,6 @@ func (f *tokenFlags) check(args []string) (action access.Action, stream string, 
 	if f.publish {
 		action = access.Publish
 	}
-	if f.expires < time.Second || f.expires > mostExpiry {
-		return "", "", fmt.Errorf("token: --expires %v is not within 1s to %v", f.expires, mostExpiry)
-	}
 	if f.id == "" {
 		f.id = strings.ToLower(rand.Text()[:10])
 	}
@@ -99,11 +97,8 @@ func (f *tokenFlags) check(args []string) (action access.Action, stream string, 
 	if f.host == "" || strings.ContainsAny(f.host, "/?#@ ") {
 		return "", "", fmt.Errorf("token: --host %q is neither a name nor an address", f.host)
 	}
-	if strings.Contains(f.host, ":") && net.ParseIP(f.host) == nil {
+	if _, err := netip.ParseAddr(f.host); strings.Contains(f.host, ":") && err != nil {
 		return "", "", fmt.Errorf("token: --host %q: ports are for --rtmp-port and --http-port", f.host)
-	}
-	if f.rtmpPort == 0 || f.httpPort == 0 {
-		return "", "", errors.New("token: port 0 cannot be connected to")
 	}
 	return action, args[0], checkStream(args[0])
 }
@@ -184,10 +179,10 @@ type obsFields struct {
 func (f *tokenFlags) sign(secret []byte, action access.Action, stream string, now time.Time) signed {
 	until := now.Add(f.expires).Truncate(time.Second).UTC()
 	token := access.SignID(secret, action, stream, f.id, until)
-	address := func(scheme string, port, usual uint16, path string) string {
+	address := func(scheme string, at, usual port, path string) string {
 		host := f.host
-		if port != usual {
-			host = net.JoinHostPort(host, strconv.Itoa(int(port)))
+		if at != usual {
+			host = net.JoinHostPort(host, at.String())
 		} else if strings.Contains(host, ":") {
 			host = "[" + host + "]"
 		}
