@@ -3,6 +3,7 @@ package relay
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hooks"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/web"
 	"github.com/sluice-go/sluice/flv"
 )
@@ -91,6 +93,42 @@ func TestStandby(t *testing.T) {
 	}
 	if _, text := s.get(t, "/api/events"); !strings.Contains(text, `"takeover"`) {
 		t.Errorf("no event: %s", text)
+	}
+}
+
+// The name that a publisher has for its program may be as long as it likes: that of one that stood by was in the event of
+// its taking over, which has a limit, and beyond that the server ended.
+func TestStandbyOfALongName(t *testing.T) {
+	s := startRelay(t, standby)
+	p := s.publishing(t, "/live/s.flv")
+	p.send(t, encoderTags("a", 0, 5)...)
+	s.received(t, "live/s", 6)
+	conn, err := net.Dial("tcp", s.http)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST /live/s.flv HTTP/1.1\r\nHost: a\r\nUser-Agent: %s\r\nContent-Length: 100000\r\n\r\n%s", strings.Repeat("<", 20000), flvtest.Header)
+	s.waits(t, "live/s", 1)
+	p.Close()
+	relayEventually(t, "the first has ended", func() bool { st, _ := s.host.Hub.Stream("live/s"); return st.Publisher() == nil })
+	for _, g := range encoderTags("b", 1000, 5) {
+		if _, err := conn.Write(g.Append(nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var events struct{ Events []hooks.Event }
+	var taken int
+	relayEventually(t, "the second has taken over", func() bool {
+		_, text := s.get(t, "/api/events")
+		if err := json.Unmarshal([]byte(text), &events); err != nil {
+			t.Fatal(err, text)
+		}
+		taken = slices.IndexFunc(events.Events, func(v hooks.Event) bool { return v.Event == hooks.Takeover })
+		return taken >= 0
+	})
+	if n := len(events.Events[taken].Agent); n == 0 || n > 200 {
+		t.Errorf("a name of %d bytes", n)
 	}
 }
 

@@ -21,6 +21,7 @@ func (h *Host) AdmitPublish(ctx context.Context, info Info) (*Claim, error) {
 	if err != nil {
 		return nil, err
 	}
+	info.Agent = shortAgent(info.Agent) // it goes into events
 	x := &Claim{host: h, info: info, release: release}
 	if h.replaces(info) {
 		err = h.Room()
