@@ -159,6 +159,9 @@ func (q *pushing) write(c *rtmp.Conn, p []byte) error {
 			return err
 		}
 		body := t.Body
+		if t.Type == flv.TagScript && len(body) > rtmp.MaxMessageLength-len(setDataFrame) {
+			continue // no message has as many bytes
+		}
 		if t.Type == flv.TagScript {
 			body = append([]byte(setDataFrame), body...)
 		}

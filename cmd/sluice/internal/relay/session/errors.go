@@ -99,6 +99,9 @@ func Refusal(err error) (status int, reason string) {
 			return c.status, err.Error()
 		}
 	}
+	if errors.Is(err, live.ErrClosed) { // a stream that was there when it was asked for
+		return http.StatusNotFound, ErrNotFound.Error() + ": it has just ended"
+	}
 	return access.Status(err), access.Reason(err)
 }
 

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
 
 	sluice "github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/rtmp"
 )
 
@@ -44,5 +46,12 @@ func TestFrameErrorIsOfFramesAlone(t *testing.T) {
 		if text := fmt.Sprintf("%v of %d bytes, at most ", typ, length); !strings.Contains(got.Error(), text) {
 			t.Errorf("%v, want %s", got, text)
 		}
+	}
+}
+
+// A stream that ends while a viewer of it begins is not there: that is no fault of the server.
+func TestAStreamThatHasJustEndedIsNotFound(t *testing.T) {
+	if status, reason := Refusal(fmt.Errorf("hls: %w", live.ErrClosed)); status != http.StatusNotFound || !strings.Contains(reason, "ended") {
+		t.Errorf("%d %q", status, reason)
 	}
 }
