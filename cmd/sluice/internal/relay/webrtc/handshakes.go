@@ -35,8 +35,10 @@ type handshake struct {
 	full   atomic.Pointer[time.Time] // since when they are too many; nil: they are not
 	report reports
 
-	// Of queued: the address that was answered latest, if what comes from there is the session's.
-	answered     atomic.Pointer[netip.AddrPort]
+	// Of queued: the address that was written to latest, if it may have media.
+	proved       atomic.Pointer[netip.AddrPort]
+	stream       atomic.Bool                   // it has written over TCP
+	addresses    int                           // that it has answered, under the lock of queued
 	over         bool                          // under its lock
 	ours, theirs credentials                   // set before others find the session
 	writers      [2][]ice.AddrPortReaderWriter // to IPv4 and IPv6, likewise
@@ -214,8 +216,11 @@ func (c handshakePackets) ReadFrom(p []byte) (int, net.Addr, error) {
 }
 
 func (c handshakePackets) WriteTo(p []byte, to net.Addr) (int, error) {
-	if a, ok := to.(*net.UDPAddr); ok && c.queued != nil && !c.queued.answers(a.AddrPort(), c.handshake) {
+	if a, ok := to.(*net.UDPAddr); ok && c.queued != nil && !c.queued.answers(a.AddrPort(), c.handshake, p) {
 		return len(p), nil // lost, as on the way
+	}
+	if c.queued == nil {
+		c.handshake.stream.Store(true)
 	}
 	return c.PacketConn.WriteTo(p, to)
 }
@@ -239,7 +244,7 @@ func (c handshakeAddrPort) ReadFromAddrPort(p []byte) (int, netip.AddrPort, erro
 }
 
 func (c handshakeAddrPort) WriteToAddrPort(p []byte, to netip.AddrPort) (int, error) {
-	if c.queued != nil && !c.queued.answers(to, c.handshake) {
+	if c.queued != nil && !c.queued.answers(to, c.handshake, p) {
 		return len(p), nil
 	}
 	return c.fast.WriteToAddrPort(p, to)

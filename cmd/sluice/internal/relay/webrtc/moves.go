@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pion/ice/v4"
 	"github.com/pion/stun/v4"
 )
 
@@ -66,6 +65,9 @@ func (q *queued) passes(f *queuedFrom, p []byte, from netip.AddrPort) bool {
 		}
 		q.move(f, named, from)
 	case stun.BindingSuccess:
+		if q.proves(f, m) {
+			return false
+		}
 		if f.asks != nil && m.TransactionID == f.asks.id {
 			if stun.NewShortTermIntegrity(f.session.theirs.password).Check(m) == nil {
 				f.asks = nil
@@ -89,13 +91,7 @@ func (q *queued) silent(f *queuedFrom, at netip.AddrPort, now time.Time) bool {
 		return false
 	}
 	f.asks.latest = now
-	h := f.session
-	check, err := stun.Build(stun.BindingRequest, stun.NewTransactionIDSetter(f.asks.id), stun.NewUsername(h.theirs.ufrag+":"+h.ours.ufrag),
-		ice.PriorityAttr(1), ice.AttrControlled(1), stun.NewShortTermIntegrity(h.theirs.password), stun.Fingerprint)
-	if err == nil {
-		// One that is lost is followed by others.
-		_, _ = q.send(check.Raw, at)
-	}
+	q.check(f.session, f.asks.id, at)
 	return false
 }
 
@@ -105,8 +101,9 @@ func (q *queued) silent(f *queuedFrom, at netip.AddrPort, now time.Time) bool {
 func (q *queued) move(f *queuedFrom, to *handshake, from netip.AddrPort) {
 	f.asks = nil
 	if f.session != to {
-		f.session.answered.Store(nil)
-		f.session, f.moved = to, true
+		f.session.proved.Store(nil)
+		f.session, f.moved, f.proved, f.proof = to, true, false, nil
+		to.addresses++
 	}
 	if !f.moved {
 		return

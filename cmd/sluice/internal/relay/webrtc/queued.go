@@ -36,7 +36,9 @@ type queuedFrom struct {
 	session *handshake
 	moved   bool // it was another's before
 	packets int
-	asks    *asks // nil: no other claims the address
+	asks    *asks  // nil: no other claims the address
+	proved  bool   // media may go there
+	proof   *proof // nil: it was not asked for one
 }
 
 // takes reports whether the library may have a packet, borrowed.
@@ -81,10 +83,11 @@ func (q *queued) taken(from netip.AddrPort) {
 	}
 }
 
-// answers takes note that a session writes to an address, and reports false when another has it.
-func (q *queued) answers(to netip.AddrPort, by *handshake) bool {
+// answers takes note that a session writes a packet, borrowed, to an address, and reports false when another has it, or
+// the packet is media and the address not proved.
+func (q *queued) answers(to netip.AddrPort, by *handshake, p []byte) bool {
 	to = unmapped(to)
-	if latest := by.answered.Load(); latest != nil && *latest == to {
+	if proved := by.proved.Load(); proved != nil && *proved == to {
 		return true
 	}
 	q.mu.Lock()
@@ -95,6 +98,7 @@ func (q *queued) answers(to netip.AddrPort, by *handshake) bool {
 	f := q.from[to]
 	if f == nil {
 		f = &queuedFrom{session: by}
+		by.addresses++
 		if q.from == nil {
 			q.from = map[netip.AddrPort]*queuedFrom{}
 		}
@@ -103,8 +107,13 @@ func (q *queued) answers(to netip.AddrPort, by *handshake) bool {
 	if f.session != by {
 		return false
 	}
-	latest := to
-	by.answered.Store(&latest)
+	if !q.mayHave(f, isMedia(p), to, time.Now()) {
+		return false
+	}
+	if f.proved {
+		latest := to
+		by.proved.Store(&latest)
+	}
 	return true
 }
 

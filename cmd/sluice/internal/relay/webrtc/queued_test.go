@@ -22,7 +22,7 @@ func TestPacketsThatAreNotTakenAreBounded(t *testing.T) {
 	for i := range crowd + 1 {
 		h := newHandshake(nil)
 		sessions = append(sessions, h)
-		q.answers(address(i), h)
+		q.answers(address(i), h, nil)
 	}
 	kept := 0
 	for i := range crowd {
