@@ -65,6 +65,10 @@ type limits struct {
 // 6.2.2, asks while the stream has half of its memory left.
 const pastSegments = 2
 
+// mostSegments is how many a playlist lists at the most, however short they are, as where each key frame brings
+// another configuration or another clock: it is made anew for each of them.
+const mostSegments = 500
+
 // firstNumber is the least number of a segment. hls.js before 1.7 takes a last segment of number 0
 // for none, and then does not ask for what comes next before it is there.
 const firstNumber = 1
@@ -142,6 +146,7 @@ func (t *timeline) open(start int64, init *initialization, broken bool, now time
 			init.number = t.inits[n-1].number + 1
 			init.follows(&t.inits[n-1])
 		}
+		t.count(init)
 		t.inits = append(t.inits, *init)
 	}
 	s := &segment{
@@ -154,6 +159,24 @@ func (t *timeline) open(start int64, init *initialization, broken bool, now time
 	t.numbers++
 	t.broken = false
 	t.notify()
+}
+
+// count takes memory for an initialization, which may be far larger than the segments that it is for. Where there is
+// none it is not counted: that ends with the first part. The lock is held.
+func (t *timeline) count(init *initialization) {
+	n := int64(len(init.bytes))
+	for t.held+n > t.bound() && t.drop(1) {
+	}
+	if t.take(n) {
+		init.counted = n
+		t.held += n
+	}
+}
+
+// uncount gives that back. The lock is held.
+func (t *timeline) uncount(init *initialization) {
+	t.held -= init.counted
+	t.give(init.counted)
 }
 
 // breaks says that a discontinuity is before the next segment.
@@ -268,7 +291,7 @@ func (t *timeline) complete(last *part, now time.Time, group, longest int64) (ok
 	for _, s := range t.all[t.listed:] {
 		s.listed = max(s.listed, length) // with the parts of the segment that was open
 	}
-	for len(t.all)-t.listed > t.segments && length-t.all[t.listed].duration >= 3000*t.target {
+	for n := len(t.all) - t.listed; n > t.segments && (n > mostSegments || length-t.all[t.listed].duration >= 3000*t.target); n-- {
 		length -= t.all[t.listed].duration
 		t.unlist(now)
 	}
@@ -305,6 +328,7 @@ func (t *timeline) drop(least int) bool {
 	t.listed--
 	t.forget(s)
 	for len(t.inits) > 1 && t.inits[0].number < t.all[0].init {
+		t.uncount(&t.inits[0])
 		t.inits = slices.Delete(t.inits, 0, 1)
 	}
 	return true
@@ -349,6 +373,9 @@ func (t *timeline) free() {
 	defer t.mu.Unlock()
 	for _, s := range t.all {
 		t.forget(s)
+	}
+	for i := range t.inits {
+		t.uncount(&t.inits[i])
 	}
 	t.all, t.inits, t.listed = nil, nil, 0
 	t.notify()

@@ -41,8 +41,9 @@ type initialization struct {
 	bytes  []byte
 	codecs string // for CODECS
 	picture
-	have  [2]bool
-	front int // the kind of track that stands first in fragments, 0 pictures, 1 sound
+	have    [2]bool
+	counted int64 // bytes that memory was taken for
+	front   int   // the kind of track that stands first in fragments, 0 pictures, 1 sound
 }
 
 // A picture is what playlists say of pictures.
