@@ -175,8 +175,7 @@ func (v *rewinder) run(ctx context.Context, tags []byte, at time.Duration) error
 			v.cancel(listenWebSocket(v.conn, v))
 			return
 		}
-		io.Copy(io.Discard, v.conn)
-		v.cancel(session.ErrPeerGone)
+		v.cancel(v.listen(time.Now()))
 	}()
 	defer func() {
 		v.conn.Close()
@@ -193,6 +192,20 @@ func (v *rewinder) run(ctx context.Context, tags []byte, at time.Duration) error
 		err = cause
 	}
 	return session.PeerError(err)
+}
+
+// listen reads what a viewer says by HTTP, which has nothing to say, until the connection ends, and returns why.
+func (v *rewinder) listen(began time.Time) error {
+	var p [512]byte
+	for sent := int64(0); ; {
+		n, err := v.conn.Read(p[:])
+		if sent += int64(n); session.Floods(sent, began) {
+			return session.ErrFloods
+		}
+		if err != nil {
+			return session.ErrPeerGone
+		}
+	}
 }
 
 // recorded sends the recording, and then what goes on of the stream.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -238,7 +239,7 @@ func serverFrame(opcode int, payload []byte) []byte {
 // closeFrame is a close frame with its reason, of which 123 bytes fit.
 func closeFrame(code int, reason string) []byte {
 	payload := binary.BigEndian.AppendUint16(nil, uint16(code))
-	return serverFrame(websocket.CloseMessage, append(payload, reason[:min(len(reason), 123)]...))
+	return serverFrame(websocket.CloseMessage, append(payload, strings.ToValidUTF8(reason[:min(len(reason), 123)], "")...))
 }
 
 // overFrame is what a WebSocket viewer is sent at the end of its stream.

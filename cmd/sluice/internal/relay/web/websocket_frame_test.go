@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"unicode/utf8"
+
+	"github.com/gorilla/websocket"
 
 	"github.com/sluice-go/sluice"
 )
@@ -89,4 +92,15 @@ func FuzzClientFrame(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A reason that is too long for a close frame, with the name of a stream in it, is cut between characters: browsers
+// take one that is no UTF-8 for a broken connection.
+func TestReasonsOfCloseFramesAreText(t *testing.T) {
+	for n := range 4 {
+		p := closeFrame(websocket.CloseTryAgainLater, strings.Repeat("x", n)+strings.Repeat("\u20ac", 100))
+		if reason := p[4:]; len(p) > 2+125 || len(reason) < 120 || !utf8.Valid(reason) {
+			t.Errorf("a frame of %d bytes, %q", len(p), reason)
+		}
+	}
 }
