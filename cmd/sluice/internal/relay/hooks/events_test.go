@@ -266,6 +266,20 @@ func TestFullSpoolSaysHowManyAreLost(t *testing.T) {
 	ended(t, e)
 }
 
+// An event that is longer than the spool's reader takes is lost and counted.
+func TestTooLongAnEventIsLost(t *testing.T) {
+	r := newReceiver(t)
+	e := reporting(t, r, t.TempDir())
+	e.Add(Event{Event: Refused, Stream: "live/s", Agent: strings.Repeat("x", maxLine)})
+	numbered(e, 0, 1)
+	r.listen()
+	eventually(t, "the next has come", func() bool { return len(r.events()) == 2 })
+	if got := r.events(); got[0].Event != Lost || got[0].Count != 1 || got[1].Stream != "live/0" || testutil.ToFloat64(e.metrics.lost) != 1 {
+		t.Errorf("%+v, counted are %v", got, testutil.ToFloat64(e.metrics.lost))
+	}
+	ended(t, e)
+}
+
 // A disk that is full loses events, and each of them is counted in what comes later. The
 // spool's end is no error.
 func TestFullDiskSaysHowManyAreLost(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"strconv"
 	"sync"
@@ -75,14 +74,18 @@ func (q *queue) add(v Event) {
 // maxShort is more than the bytes of an event whose texts have the usual limits.
 const maxShort = 4 << 10
 
-// append adds a line. The lock is held.
+// append adds a line, unless that is too long for a reader of the spool. The lock is held.
 func (q *queue) append(v Event) {
 	q.number++
 	v.ID, v.Time = q.prefix+strconv.FormatUint(q.number, 10), v.Time.UTC()
 	v.Reason = v.Reason[:min(len(v.Reason), 500)]
 	line, err := json.Marshal(v)
 	if err != nil || len(line) > maxLine {
-		panic(fmt.Sprintf("hooks: an event of %d bytes: %v", len(line), err)) // texts that are bounded
+		// Sessions bound their texts, which come from peers: where one does not, its event is lost, and no server ends.
+		q.missed++
+		q.metrics.lost.Inc()
+		q.log.Error("an event is lost: it is too long", "event", v.Event, "stream", v.Stream[:min(len(v.Stream), 120)], "bytes", len(line), "limit", maxLine, "error", err)
+		return
 	}
 	q.waiting = append(append(q.waiting, line...), '\n')
 	q.lines++
