@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -52,6 +53,42 @@ func TestHalvesOfOffersShutNobodyOut(t *testing.T) {
 	}
 	if _, text := s.get(t, "/metrics"); !strings.Contains(text, "\nsluice_http_requests_displaced_total ") || strings.Contains(text, "\nsluice_http_requests_displaced_total 0\n") {
 		t.Error("the metrics do not have those that were ended")
+	}
+}
+
+// Clients that send a byte of an offer now and then give way to others as those do that send nothing.
+func TestOffersByTheByteShutNobodyOut(t *testing.T) {
+	s := startRelay(t, func(c *relayConfig) { c.WebRTC = "127.0.0.1:0" })
+	const quiet = rtmpQuiet / 4
+	s.web.Texts.SetQuiet(quiet)
+	done := make(chan struct{})
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	defer close(done)
+	for range 8 {
+		conn := dialFrom(t, "127.0.0.2", s.http)
+		if _, err := io.WriteString(conn, "POST /live/a/whip HTTP/1.1\r\nHost: a\r\nContent-Type: application/sdp\r\nContent-Length: 60000\r\n\r\nv"); err != nil {
+			t.Fatal(err)
+		}
+		sending.Go(func() {
+			now := time.NewTicker(quiet / 8)
+			defer now.Stop()
+			for err := error(nil); err == nil; _, err = conn.Write([]byte("a")) {
+				select {
+				case <-now.C:
+				case <-done:
+					return
+				}
+			}
+		})
+	}
+	relayEventually(t, "the places are taken", func() bool { return s.web.Texts.Stats().On == 8 })
+	conn := dialFrom(t, "127.0.0.2", s.http)
+	if _, err := io.WriteString(conn, "GET /api/streams HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("%v, %v", resp, err)
 	}
 }
 

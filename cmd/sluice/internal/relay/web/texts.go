@@ -20,6 +20,9 @@ const (
 	silentText = 4 * time.Second
 	// textPart is how much of an answer is written at a time.
 	textPart = 16 << 10
+	// bodyPart is how much of a body has to come in silentText, unless it ends: a byte now and then would keep the
+	// place for as long as a body may take.
+	bodyPart = 1 << 10
 )
 
 // texts are the places of requests whose body or answer is in memory as a whole: offers, the API
@@ -67,7 +70,7 @@ func (w *Server) text(serve http.HandlerFunc) http.HandlerFunc {
 			return
 		}
 		defer leave()
-		r.Body = textBody{r.Body, place}
+		r.Body = &textBody{ReadCloser: r.Body, place: place}
 		serve(textWriter{rw, place}, r)
 	}
 }
@@ -76,11 +79,15 @@ func (w *Server) text(serve http.HandlerFunc) http.HandlerFunc {
 type textBody struct {
 	io.ReadCloser
 	place *listen.Arrival
+	part  int // bytes that have come and are not noted
 }
 
-func (b textBody) Read(p []byte) (int, error) {
+func (b *textBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.place.Progress()
+	if b.part += n; b.part >= bodyPart || err != nil {
+		b.part = 0
+		b.place.Progress()
+	}
 	return n, err
 }
 

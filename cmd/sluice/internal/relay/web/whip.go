@@ -203,7 +203,7 @@ func (w *Server) rtcBody(rw http.ResponseWriter, r *http.Request, want string, l
 		return nil, false
 	}
 	defer leave()
-	text, err := io.ReadAll(http.MaxBytesReader(rw, textBody{r.Body, place}, limit))
+	text, err := io.ReadAll(http.MaxBytesReader(rw, &textBody{ReadCloser: r.Body, place: place}, limit))
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &long):
