@@ -78,11 +78,12 @@ func parseOffer(p []byte) (*offer, error) {
 	}
 	o := &offer{text: forLibrary(string(p), &d)}
 	o.refuse(&d)
+	first := firstOfGroup(&d)
 	for _, m := range d.MediaDescriptions {
 		if !carried(m) {
 			continue
 		}
-		if err := o.transport(&d, m); err != nil {
+		if err := o.transport(&d, m, first); err != nil {
 			return nil, err
 		}
 		one := medium{video: m.MediaName.Media == "video"}
@@ -114,9 +115,9 @@ var connection = []string{"ice-ufrag", "ice-pwd", "fingerprint", "setup"}
 
 // transport checks that it is said how a medium is connected: there, for all, or in the first medium of the group,
 // which alone has it in an offer of RFC 9429, section 5.2.1, as is the example of RFC 9725.
-func (o *offer) transport(d *sdp.SessionDescription, m *sdp.MediaDescription) error {
+func (o *offer) transport(d *sdp.SessionDescription, m, first *sdp.MediaDescription) error {
 	places := []func(string) (string, bool){m.Attribute, d.Attribute}
-	if first := firstOfGroup(d); first != nil {
+	if first != nil {
 		places = append(places, first.Attribute)
 	}
 	for _, name := range connection {
@@ -135,14 +136,22 @@ func (o *offer) transport(d *sdp.SessionDescription, m *sdp.MediaDescription) er
 	return nil
 }
 
-// firstOfGroup returns the medium that the group of all is named after, nil without one.
+// firstOfGroup returns the medium that the group of all is named after, nil without one. Each line of an offer is looked
+// at once: it may have thousands.
 func firstOfGroup(d *sdp.SessionDescription) *sdp.MediaDescription {
+	named := map[string]*sdp.MediaDescription{}
+	for _, m := range d.MediaDescriptions {
+		if mid, _ := m.Attribute("mid"); mid != "" && named[mid] == nil {
+			named[mid] = m
+		}
+	}
 	for _, a := range d.Attributes {
+		if a.Key != "group" {
+			continue
+		}
 		mids, ok := strings.CutPrefix("a="+a.Key+":"+a.Value, bundleGroup)
-		for _, m := range d.MediaDescriptions {
-			if mid, _ := m.Attribute("mid"); ok && mid != "" && slices.Index(strings.Fields(mids), mid) == 0 {
-				return m
-			}
+		if list := strings.Fields(mids); ok && len(list) > 0 && named[list[0]] != nil {
+			return named[list[0]]
 		}
 	}
 	return nil
