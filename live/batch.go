@@ -5,9 +5,7 @@ import (
 	"encoding/binary"
 	"strconv"
 
-	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/mem"
-	"github.com/sluice-go/sluice/rtmp"
 )
 
 // keepFrom is the size from which on gathering a frame from where it lies is cheaper
@@ -220,55 +218,4 @@ func appendFrame(h []byte, n int) []byte {
 		return binary.BigEndian.AppendUint16(append(h, 126), uint16(n))
 	}
 	return binary.BigEndian.AppendUint64(append(h, 127), uint64(n))
-}
-
-// greet appends what a viewer has to have before a frame with time at: the
-// beginning of an FLV file with the newest headers if it is the first, and the headers in set. Sequence
-// headers are at the same time, so that there is no hole; metadata is at 0, or
-// ffmpeg takes it for subtitles.
-func (t *batch) greet(f Form, newest, set *headers, at uint32, first bool) {
-	var p []byte
-	if first && (f == FormFLV || f == FormWebSocket || f.chunked()) {
-		h := flv.Header{Audio: newest.config(isAudio) != nil, Video: newest.config(isVideo) != nil}
-		if !h.Audio && !h.Video {
-			h.Audio, h.Video = true, true
-		}
-		p = append(h.Append(p), 0, 0, 0, 0)
-	}
-	switch f {
-	case FormRaw:
-		return
-	case FormRTMP:
-		set.each(func(typ flv.TagType, body []byte) {
-			at := at
-			if typ == flv.TagScript {
-				at = 0
-			}
-			p = rtmp.AppendChunkHeader(p, chunkStream(typ), rtmp.MessageType(typ), playStream, at, len(body))
-			for len(body) > rtmp.DefaultChunkSize {
-				p = append(p, body[:rtmp.DefaultChunkSize]...)
-				p = rtmp.AppendContinuation(p, chunkStream(typ), at)
-				body = body[rtmp.DefaultChunkSize:]
-			}
-			p = append(p, body...)
-		})
-	default:
-		set.each(func(typ flv.TagType, body []byte) {
-			at := at
-			if typ == flv.TagScript {
-				at = 0
-			}
-			p = flv.TagHeader{Type: typ, Size: len(body), Time: at}.Append(p)
-			p = append(p, body...)
-			p = binary.BigEndian.AppendUint32(p, uint32(flv.TagHeaderLen+len(body)))
-		})
-	}
-	switch {
-	case len(p) == 0:
-	case f == FormWebSocket:
-		t.add(appendFrame(nil, len(p)))
-	case f.chunked():
-		t.add(appendChunk(nil, len(p), first))
-	}
-	t.add(p)
 }

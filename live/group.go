@@ -18,8 +18,6 @@ type group struct {
 	apart   time.Duration // frames come, about
 	last    time.Time     // when it was served
 	task    task
-	fresh   batch // what has come
-	shared  batch // the same, as they are sent it
 
 	notify   func(*group) // makes the loop serve it
 	notified bool         // the loop was notified of new frames; guarded by the stream's lock
@@ -91,9 +89,9 @@ func (g *group) remove(v *Viewer) {
 	}
 }
 
-// gather puts what is new since pos into fresh, about visit bytes, and moves pos behind
+// gather puts what is new since pos into b, about visit bytes, and moves pos behind
 // it. It returns the first of these frames, and whether there is more.
-func (g *group) gather() (from uint64, more, over bool) {
+func (g *group) gather(b *batch) (from uint64, more, over bool) {
 	s := g.stream
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +100,7 @@ func (g *group) gather() (from uint64, more, over bool) {
 	from = max(g.pos, r.first)
 	g.pos = from
 	if from < r.next {
-		g.pos = r.fill(&g.fresh, g.form, from, r.next, visit)
+		g.pos = r.fill(b, g.form, from, r.next, visit)
 		g.observe(r.at(g.pos-1).came, int(g.pos-from))
 	}
 	return from, g.pos < r.next, s.end.over

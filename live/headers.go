@@ -32,6 +32,9 @@ const (
 	maxMetaBytes   = maxHeaderBytes / 2
 )
 
+// headerSize is how many bytes a set takes for each of its headers, apart from their bodies.
+const headerSize = 32
+
 // headerKinds are the bits that distinguish the headers of one track.
 const headerKinds = isVideo | isAudio | isMeta | isDetail
 

@@ -23,6 +23,12 @@ type loop struct {
 	socket  socketWriter
 	own     batch // of the viewer that is sent something of its own
 	load    load
+
+	// What is sent to the group that is served, once. There may be thousands of groups, and what has held
+	// thousands of tiny frames stays large.
+
+	come   batch // what has come
+	shared batch // the same, as they are sent it
 }
 
 // newLoop returns a loop that calls forget with the viewers that it has closed.

@@ -20,6 +20,7 @@ type record struct {
 	header  uint8 // bytes of the first RTMP chunk header
 	more    uint8 // bytes of the headers of the further chunks, which follow it
 	kind    kind
+	sets    int32    // bytes that the set takes which it has made, see ring.sets
 	set     *headers // those in force before it
 }
 
@@ -37,6 +38,10 @@ type ring struct {
 	hasData     bool  // there was one of data, at any time
 	mainTrack   track // of video: the first that there was
 	keepFrom    int   // bytes from which on a frame stays in the memory that it came in
+
+	// sets is what the sets of headers take that frames in the ring have made: each is kept up
+	// to the next, and a publisher may make one with every frame of a few bytes.
+	sets int64
 
 	bodies segments // FLV tags, one after another
 	chunks segments // RTMP chunk headers: frames themselves are taken from bodies
@@ -96,16 +101,27 @@ func (r *ring) push(typ flv.TagType, k kind, t track, at uint32, came int64, p m
 		}
 	} else {
 		r.mux(rec, typ, p)
-		switch {
-		case k&(isConfig|isMeta|isDetail) != 0:
-			r.set = r.set.with(k, t, p.Bytes())
-		case k&isAudio != 0:
-			r.set = r.set.without(t, p.Bytes())
-		}
+		r.follow(rec, k, t, p.Bytes())
 	}
 	r.next++
 	if rec.kind&isKey != 0 {
 		r.key, r.hasKey = seq, true
+	}
+}
+
+// follow makes the set that is in force behind rec.
+func (r *ring) follow(rec *record, k kind, t track, p []byte) {
+	before, body := r.set, 0
+	switch {
+	case k&(isConfig|isMeta|isDetail) != 0:
+		r.set, body = before.with(k, t, p), min(len(p), maxHeaderBytes)
+	case k&isAudio != 0:
+		r.set = before.without(t, p)
+	}
+	if r.set != before {
+		rec.sets = int32(len(r.set.list)*headerSize + body)
+		r.sets += int64(rec.sets)
+		r.bodies.account.held.Add(int64(rec.sets))
 	}
 }
 
@@ -153,12 +169,10 @@ func (r *ring) trim(o *StreamOptions, backlog time.Duration, most int64, now int
 		if kept && r.next-first <= uint64(o.GOPFrames) && r.bodies.end-rec.tag <= int64(o.GOPBytes) {
 			break
 		}
-		rec.set = nil
 		first++
 	}
 	r.begin(first)
 	for r.memory() > most && r.first+1 < r.next {
-		r.at(r.first).set = nil
 		r.begin(r.first + 1)
 	}
 }
@@ -168,7 +182,7 @@ func (r *ring) begin(seq uint64) {
 	if seq == r.first {
 		return
 	}
-	r.first = seq
+	r.forget(seq)
 	if r.hasKey && r.key < seq {
 		r.hasKey = false
 	}
@@ -180,11 +194,26 @@ func (r *ring) begin(seq uint64) {
 func (r *ring) empty() {
 	r.bodies.drop()
 	r.chunks.drop()
-	r.first, r.hasKey = r.next, false
+	r.forget(r.next)
+	r.hasKey = false
 }
 
-// memory is how many bytes of memory the frames take.
-func (r *ring) memory() int64 { return r.bodies.held + r.chunks.held }
+// forget lets go of the sets that the records before seq have, which is the first from now on.
+func (r *ring) forget(seq uint64) {
+	sets := int64(0)
+	for ; r.first < seq; r.first++ {
+		rec := r.at(r.first)
+		sets += int64(rec.sets)
+		rec.set = nil
+	}
+	if sets > 0 {
+		r.sets -= sets
+		r.bodies.account.held.Add(-sets)
+	}
+}
+
+// memory is how many bytes of memory the frames take, and the sets of headers that they have made.
+func (r *ring) memory() int64 { return r.bodies.held + r.chunks.held + r.sets }
 
 // classify is classify for a frame of this stream: a key frame of a track
 // beside the main one is no place to start at.

@@ -153,13 +153,13 @@ func (l *loop) arm(g *group, now time.Time) {
 // serve sends new frames to all viewers of the group.
 func (l *loop) serve(g *group, now time.Time) {
 	g.last = now
-	from, more, over := g.gather()
+	from, more, over := g.gather(&l.come)
 	began := time.Now()
 	direct := g.direct
 	if direct > 0 {
-		g.shared.join(&g.fresh, g.stream.options.Allocator)
+		l.shared.join(&l.come, g.stream.options.Allocator)
 	}
-	long, late := g.shared.size >= sliced, false
+	long, late := l.shared.size >= sliced, false
 	for i := len(g.viewers) - 1; i >= 0; i-- { // from the back: closing takes one out
 		v := g.viewers[i]
 		switch {
@@ -167,13 +167,13 @@ func (l *loop) serve(g *group, now time.Time) {
 			v.owner.notify(v)
 		case v.state == stateBlocked || v.state == stateBehind:
 			// It is sent to otherwise.
-		case v.state == stateSteady && v.cursor.seq == from && v.cursor.whole() && !v.line.slow && !v.paused && v.leaves == 0 && !over && g.shared.size > 0:
+		case v.state == stateSteady && v.cursor.seq == from && v.cursor.whole() && !v.line.slow && !v.paused && v.leaves == 0 && !over && l.shared.size > 0:
 			if late {
 				v.state = stateBehind
 				l.behind = append(l.behind, v)
 				break
 			}
-			l.send(v, &g.shared, g.pos)
+			l.send(v, &l.shared, g.pos)
 			late = long && time.Since(began) >= slice
 		case v.paused && !over:
 		default:
@@ -181,8 +181,8 @@ func (l *loop) serve(g *group, now time.Time) {
 		}
 		began = began.Add(l.welcome())
 	}
-	g.shared.reset()
-	g.fresh.reset()
+	l.shared.reset()
+	l.come.reset()
 	l.load.sent(now, direct, int(g.pos-from), time.Since(began))
 	g.survey(l.scanned)
 	if more && len(g.viewers) > 0 {
