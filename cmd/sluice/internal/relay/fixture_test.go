@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,7 +43,17 @@ func (c relayConfig) server(log *slog.Logger) (*Server, error) {
 }
 
 // relayLog collects what a server logs.
-type relayLog struct{ logtest.Log }
+type relayLog struct {
+	logtest.Log
+	fault atomic.Pointer[string] // part of lines that make the one who logs them panic; nil: none do
+}
+
+func (l *relayLog) Write(p []byte) (int, error) {
+	if part := l.fault.Load(); part != nil && strings.Contains(string(p), *part) {
+		panic("a fault made by the test")
+	}
+	return l.Log.Write(p)
+}
 
 // line waits for a line that has all of these in it, and returns it.
 func (l *relayLog) line(t *testing.T, parts ...string) string {
@@ -78,6 +89,12 @@ type relayServer struct {
 func startRelay(t *testing.T, change func(*relayConfig)) *relayServer {
 	t.Helper()
 	sluicetest.NoLeaks(t, nil)
+	return startRelayOf(t, change)
+}
+
+// startRelayOf is startRelay of a server that may leave memory behind.
+func startRelayOf(t *testing.T, change func(*relayConfig)) *relayServer {
+	t.Helper()
 	c := relayConfig{Config: config.Default(), times: calm}
 	c.RTMP, c.HTTP, c.RTSP, c.WebRTC, c.SRT = "off", "127.0.0.1:0", "off", "off", "off"
 	c.Merge, c.Grace = 0, 0

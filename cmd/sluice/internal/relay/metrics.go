@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/contain"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 )
 
@@ -23,6 +24,11 @@ func buildInfo(version string) prometheus.Collector {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_build_info", Help: "1, with the version.", ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
 	return build
+}
+
+// faults are panics that ended one session or output.
+func faults() prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_faults_total", Help: "Faults of the server itself, each of which has ended one session or output; the log has them."}, func() float64 { return float64(contain.Faults()) })
 }
 
 // memoryFigures are what max-memory bounds, and the bound.

@@ -220,7 +220,7 @@ func (s *Server) observe() {
 // metrics of all parts to those of the web server.
 func (s *Server) attach(version string, times prometheus.Collector) error {
 	c, metrics := s.host.Config(), s.web.Metrics
-	metrics.MustRegister(buildInfo(version), times)
+	metrics.MustRegister(buildInfo(version), faults(), times)
 	for _, a := range s.handshakes() {
 		metrics.MustRegister(a.metrics()...)
 	}

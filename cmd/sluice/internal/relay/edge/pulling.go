@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/contain"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/waiting"
 	"github.com/sluice-go/sluice/live"
 )
@@ -117,7 +118,7 @@ func (q *pulling) round(ctx context.Context, end context.CancelCauseFunc) error 
 			// A machine that is off says nothing at all, for longer than viewers wait.
 			within = max(p.options.Answer/time.Duration(others), 2*p.options.Answer/5)
 		}
-		err := q.connection(ctx, end, within)
+		err := contain.Run(q.log, func() error { return q.connection(ctx, end, within) })
 		said := errors.Is(err, ErrNotFound) || errors.Is(err, ErrDenied)
 		came := q.latest.After(before)
 		if ctx.Err() == nil {

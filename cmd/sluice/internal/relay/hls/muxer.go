@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/contain"
 	"github.com/sluice-go/sluice/live"
 )
 
@@ -28,7 +29,7 @@ func (s *Server) newMuxer(source *live.Stream, wait time.Duration) *muxer {
 	var ctx context.Context
 	ctx, m.cancel = context.WithCancel(s.Ctx)
 	s.running.Go(func() {
-		err := m.run(ctx)
+		err := contain.Run(s.Log, func() error { return m.run(ctx) })
 		if err != nil && ctx.Err() == nil {
 			s.Log.Info("HLS ends", "stream", source.Name(), "why", err)
 		}

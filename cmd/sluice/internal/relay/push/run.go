@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/contain"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/srtconn"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/rtmp"
@@ -75,7 +76,7 @@ func (q *pushing) run(ctx context.Context) {
 		if q.target.srt != nil {
 			attempt = q.attemptSRT
 		}
-		err := attempt(ctx)
+		err := contain.Run(log, func() error { return attempt(ctx) })
 		if err == errOver || ctx.Err() != nil || isDone(q.stream) {
 			log.Info("push ended", "bytes", q.now().Bytes)
 			return

@@ -50,7 +50,7 @@ func replaceable() options {
 
 // serve starts a server and waits until it listens. Later flags win, so o's may
 // name an address. When the test ends, the server is stopped; its log must have
-// no panic and no race.
+// no panic, no fault and no race.
 func serve(t testing.TB, o options) *server {
 	t.Helper()
 	args := []string{"serve", "--json", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "127.0.0.1:0", "--webrtc", "127.0.0.1:0", "--srt", "127.0.0.1:0"}
@@ -108,7 +108,7 @@ func (s *server) stop(t testing.TB) {
 		<-s.done
 	}
 	log := s.stderr.String()
-	for _, bad := range []string{"panic:", "DATA RACE", "fatal error:", "goroutine 1 ["} {
+	for _, bad := range []string{"panic:", "DATA RACE", "fatal error:", "goroutine 1 [", "a fault of the server"} {
 		if at := strings.Index(log, bad); at >= 0 {
 			t.Errorf("the server's log has %q:\n%s", bad, log[at:min(len(log), at+8000)])
 			break

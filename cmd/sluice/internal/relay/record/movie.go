@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/contain"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/mp4"
 	"github.com/sluice-go/sluice/flv"
 )
@@ -65,7 +66,7 @@ func (m *movie) run(ctx context.Context, src Source) error {
 	for {
 		tags, dropped, err := src.Next(ctx)
 		if err == nil {
-			if err = m.batch(tags, dropped); err != nil {
+			if err = contain.Run(m.log, func() error { return m.batch(tags, dropped) }); err != nil {
 				return errors.Join(err, m.end("writing failed"))
 			}
 			continue

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/contain"
 	"github.com/sluice-go/sluice/flv"
 )
 
@@ -47,7 +48,7 @@ func (t *take) run(ctx context.Context, src Source) error {
 	for {
 		tags, dropped, err := src.Next(ctx)
 		if err == nil {
-			err = t.batch(tags, dropped)
+			err = contain.Run(t.log, func() error { return t.batch(tags, dropped) })
 			if err != nil {
 				return errors.Join(err, t.end("writing failed"))
 			}

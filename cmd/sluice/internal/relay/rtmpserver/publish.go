@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/contain"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/rtmp"
 )
@@ -48,7 +49,8 @@ func (x *peer) publishing(req *rtmp.Request, claim *session.Claim, c *session.Cl
 	}
 	if err == nil {
 		still := &publication{x: x, req: req}
-		err = (&reception{in: x.c, from: x.r, c: c, line: line, x: x, claim: claim, watchdog: watchdog, still: still}).run()
+		in := &reception{in: x.c, from: x.r, c: c, line: line, x: x, claim: claim, watchdog: watchdog, still: still}
+		err = contain.Run(s.Log, in.run)
 		still.End()
 	}
 	if errors.Is(err, session.ErrMoved) {

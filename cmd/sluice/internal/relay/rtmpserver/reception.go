@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/contain"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/ingest"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/intake"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -132,17 +133,24 @@ func (r *reception) wait() error {
 }
 
 // Ready implements intake.Handler.
-func (r *reception) Ready() intake.Verdict {
-	for range messagesAtOnce {
-		m, err := r.in.ReadMessage()
-		if err == intake.ErrDry {
-			return intake.Wait
+func (r *reception) Ready() (v intake.Verdict) {
+	v = intake.Over
+	// The loop is that of other publishers too.
+	r.err = contain.Run(r.x.server.Log, func() error {
+		for range messagesAtOnce {
+			m, err := r.in.ReadMessage()
+			if err == intake.ErrDry {
+				v = intake.Wait
+				return nil
+			}
+			if err := r.take(m, err, false); err != nil {
+				return err
+			}
 		}
-		if r.err = r.take(m, err, false); r.err != nil {
-			return intake.Over
-		}
-	}
-	return intake.Again
+		v = intake.Again
+		return nil
+	})
+	return v
 }
 
 // Late implements intake.Handler.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/contain"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/feed"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/flv"
@@ -53,8 +54,10 @@ func (x *Feeds) Open(source *live.Stream, formats []rtpmedia.Format, o Options) 
 			return x.begin(f, source.Name(), key.tracks, formats, o)
 		},
 		Run: func(ctx context.Context, f *Feed, r *live.Reader, p *live.Publisher) error {
-			err := feed.Copy(ctx, r, p, f.pack, func(c flv.FourCC) {
-				x.log.Warn("pictures before their sequence header are left out", "stream", source.Name(), "protocol", o.Protocol, "codec", c)
+			err := contain.Run(x.log, func() error {
+				return feed.Copy(ctx, r, p, f.pack, func(c flv.FourCC) {
+					x.log.Warn("pictures before their sequence header are left out", "stream", source.Name(), "protocol", o.Protocol, "codec", c)
+				})
 			})
 			if f.kept != nil {
 				f.kept.close()

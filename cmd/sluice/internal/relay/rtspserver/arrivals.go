@@ -109,7 +109,7 @@ func (a *arrivals) take(p arrival) {
 		a.recording.intake.Control(p.track, p.packet.Bytes(), p.at)
 		p.packet.Release()
 	default:
-		if err := a.recording.intake.Push(p.track, p.packet, p.at); err != nil {
+		if err := a.recording.push(p.track, p.packet, p.at); err != nil {
 			a.failed = true
 			a.fail(err)
 		}

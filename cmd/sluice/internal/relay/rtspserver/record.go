@@ -7,10 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/contain"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
+	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/rtsp"
 )
 
@@ -186,11 +188,16 @@ func (r *recording) interleaved(f rtsp.Interleaved) error {
 		f.Release()
 		return nil
 	}
-	err := r.watchdog.Exclude(func() error { return r.intake.Push(channel/2, f.Payload, now) })
+	err := r.watchdog.Exclude(func() error { return r.push(channel/2, f.Payload, now) })
 	if err == nil && now.Sub(r.reported) >= reportEvery {
 		err = r.report(now)
 	}
 	return r.frameError(err)
+}
+
+// push publishes what there is with a packet, transferred.
+func (r *recording) push(track int, packet mem.Buf, now time.Time) error {
+	return contain.Run(r.peer.server.Log, func() error { return r.intake.Push(track, packet, now) })
 }
 
 // report sends receiver reports over the connection.

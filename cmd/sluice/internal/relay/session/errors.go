@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/contain"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/rtmp"
@@ -158,6 +159,7 @@ var codes = []struct {
 	{live.ErrMemory, "memory"},
 	{ErrFull, "memory"},
 	{ErrFrame, "frame"},
+	{contain.ErrFault, "fault"},
 	{access.ErrBanned, "banned"},
 	{access.ErrAddress, "address"},
 	{access.ErrTokenMissing, "token"},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/contain"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/waiting"
 	"github.com/sluice-go/sluice/live"
@@ -36,7 +37,7 @@ func (p *Puller) run(q *pulled) {
 	for ctx.Err() == nil {
 		began := time.Now()
 		out.left, out.way = nil, nil
-		err := pull(ctx, q.source, o, out.publish, out.leftOut, out.through)
+		err := contain.Run(log, func() error { return pull(ctx, q.source, o, out.publish, out.leftOut, out.through) })
 		if ctx.Err() != nil {
 			break
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/contain"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/feed"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/tsmedia"
 	"github.com/sluice-go/sluice/flv"
@@ -55,8 +56,10 @@ func (x *feeds) open(ctx context.Context, source *live.Stream, wait time.Duratio
 		Protocol: "srt",
 		Begin:    func(f *feed.Feed[*live.Stream, *transport]) *transport { return &transport{f, missing} },
 		Run: func(ctx context.Context, _ *transport, r *live.Reader, p *live.Publisher) error {
-			err := feed.Copy(ctx, r, p, func(u *au.Unit) (mem.Buf, error) { return x.pack(muxer, u) }, func(c flv.FourCC) {
-				x.log.Warn("pictures before their sequence header are left out", "stream", source.Name(), "protocol", "srt", "codec", c)
+			err := contain.Run(x.log, func() error {
+				return feed.Copy(ctx, r, p, func(u *au.Unit) (mem.Buf, error) { return x.pack(muxer, u) }, func(c flv.FourCC) {
+					x.log.Warn("pictures before their sequence header are left out", "stream", source.Name(), "protocol", "srt", "codec", c)
+				})
 			})
 			x.log.Debug("a transport stream is no longer made", "stream", source.Name(), "why", err)
 			return err

@@ -10,6 +10,7 @@ import (
 
 	srt "github.com/datarhei/gosrt"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/contain"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/tsmedia"
 	"github.com/sluice-go/sluice/flv"
@@ -39,7 +40,7 @@ func (s *Server) publish(req srt.ConnRequest, info session.Info) {
 	var watching sync.WaitGroup
 	watching.Go(func() { w.watch(s.PublisherTimes(info.Stream), s.For(info.Stream).MinPublishRate) })
 	holder := s.Unfinished.Holder(c.Stop)
-	err = tsmedia.Read(w, tsmedia.Options{
+	media := tsmedia.Options{
 		Hold:     holder.Hold,
 		Alloc:    s.Alloc,
 		MaxFrame: s.Config().MaxFrame,
@@ -53,7 +54,8 @@ func (s *Server) publish(req srt.ConnRequest, info session.Info) {
 			c.AlsoLeaveOut(codec)
 			s.Log.Info("a track is left out", "stream", info.Stream, "address", info.Address, "codec", codec)
 		},
-	})
+	}
+	err = contain.Run(s.Log, func() error { return tsmedia.Read(w, media) })
 	_ = holder.Hold(0)
 	close(w.over)
 	conn.Close()

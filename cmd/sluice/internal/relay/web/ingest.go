@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/brief"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/contain"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvbody"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/ingest"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -117,7 +118,7 @@ func (w *Server) publishBody(conn net.Conn, buffered *bufio.ReadWriter, length i
 	c.Attach(nil, func(error) { claim.Close() })
 	body.Hold = w.Unfinished.Holder(c.Stop).Hold
 	c.OnLine(conn, nil)
-	err = w.receive(body, watchdog, claim, c)
+	err = contain.Run(w.Log, func() error { return w.receive(body, watchdog, claim, c) })
 	body.Close()
 	claim.Close()
 	err = c.End(err)

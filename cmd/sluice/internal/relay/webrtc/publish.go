@@ -10,6 +10,7 @@ import (
 	"github.com/pion/rtp"
 	pion "github.com/pion/webrtc/v4"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/contain"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/flv"
@@ -187,7 +188,9 @@ func (x *publishing) receive(number int, t *pion.TrackRemote, buf []byte, n int,
 		copy(packet.Bytes(), buf[:n])
 		now := time.Now()
 		x.mu.Lock()
-		err = x.watchdog.Exclude(func() error { return x.intake.Push(number, packet, now) })
+		err = x.watchdog.Exclude(func() error {
+			return contain.Run(x.server.Log, func() error { return x.intake.Push(number, packet, now) })
+		})
 		lost := x.intake.Losses().Units
 		broken := lost > x.units
 		x.units = lost
