@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -203,11 +204,48 @@ const maxListings = 1000
 type listing struct {
 	at    time.Time
 	films map[string][]film
+	info  fs.FileInfo   // of the directory, from before it was read; nil: not known
+	read  time.Duration // when that was, as elapsed has it
 }
 
-// directory lists a directory's films by stream. The map is read-only.
+const (
+	// settled is for how long a directory has not changed when its list is used again: one that changes
+	// twice within the steps of a file system's clock looks as it did.
+	settled = 2 * time.Second
+	// readAgain is after how long it is read all the same.
+	readAgain = time.Minute
+)
+
+// holds reports whether a directory still has what was listed, when it is as info says.
+func (l *listing) holds(info fs.FileInfo, elapsed time.Duration) bool {
+	return l.info != nil && info != nil && elapsed-l.read < readAgain && os.SameFile(l.info, info) &&
+		info.ModTime().Equal(l.info.ModTime()) && l.at.Sub(info.ModTime()) >= settled
+}
+
+// unchanged returns what a directory had, if that is what it has now.
+func (a *Archive) unchanged(dir string, info fs.FileInfo, now time.Time, elapsed time.Duration) (map[string][]film, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	have, ok := a.listings[dir]
+	if !ok || !have.holds(info, elapsed) {
+		return nil, false
+	}
+	have.at = now
+	a.listings[dir] = have
+	return have.films, true
+}
+
+// directory lists a directory's films by stream. The map is read-only. What has not changed is not read
+// again: 10,000 files take 0.1 s of a processor, and each viewer who goes back asks.
 func (a *Archive) directory(dir string) (map[string][]film, error) {
-	now := a.now()
+	now, elapsed := a.now(), a.elapsed()
+	info, err := a.root().Stat(filepath.FromSlash(dir))
+	if err != nil {
+		info = nil
+	}
+	if films, ok := a.unchanged(dir, info, now, elapsed); ok {
+		return films, nil
+	}
 	entries, err := fs.ReadDir(a.root().FS(), dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
@@ -218,7 +256,7 @@ func (a *Archive) directory(dir string) (map[string][]film, error) {
 	if err != nil {
 		return nil, err
 	}
-	have := listing{now, map[string][]film{}}
+	have := listing{now, map[string][]film{}, info, elapsed}
 	for _, e := range entries {
 		if !e.Type().IsRegular() || !strings.HasSuffix(e.Name(), ".mp4") {
 			continue
