@@ -93,7 +93,7 @@ func (c *Collector) takeVideo(h rtp.Header, payload mem.Buf, gap bool) {
 		c.fail(err)
 		return
 	}
-	p := c.unit.hold(payload)
+	p := c.unit.hold(c.dense(payload))
 	// What is left out, or has more units than a reader takes, is not looked at any further.
 	c.bad = c.bad || !c.unit.take(c.format.Codec, p) || len(c.unit.starts) > au.MaxUnits
 	if h.Marker && (c.bad || !c.unit.aside(c.format.Codec)) {

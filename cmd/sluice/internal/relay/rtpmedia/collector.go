@@ -159,7 +159,7 @@ func (c *Collector) keep(payload *mem.Buf, at int) bool {
 		c.abandon()
 		return false
 	}
-	view := c.unit.hold(payload.RetainedSlice(at, payload.Len()))
+	view := c.unit.hold(c.dense(payload.RetainedSlice(at, payload.Len())))
 	c.unit.pieces = append(c.unit.pieces, view) //sluicevet:ignore hold keeps the packet until the unit's reset, which drops the pieces too
 	return true
 }

@@ -15,6 +15,7 @@ type unit struct {
 	starts []int     // where in pieces its NAL units, or OBUs, begin
 	heads  []byte    // first bytes that are not in a packet as they are
 	size   int       // bytes of the packets
+	kept   int       // memory that they keep, see dense
 	open   bool      // the last NAL unit has not ended
 	broken bool      // a packet is missing before the next one
 	coded  bool      // the stream has start codes, see cut; reset keeps it
@@ -41,7 +42,7 @@ func (u *unit) reset() {
 		u.bufs[i] = mem.Buf{}
 	}
 	u.bufs, u.pieces, u.starts, u.heads = u.bufs[:0], u.pieces[:0], u.starts[:0], u.heads[:0]
-	u.size, u.open, u.broken = 0, false, false
+	u.size, u.kept, u.open, u.broken = 0, 0, false, false
 }
 
 // begin begins a NAL unit or an OBU with its first bytes.
