@@ -8,6 +8,9 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/mem"
 )
 
 // Control bytes stand between messages, also when a message has been cut short
@@ -247,4 +250,49 @@ func TestUnreadViewersWhoLeave(t *testing.T) {
 			t.Errorf("%s: it took %v", kind, d)
 		}
 	}
+}
+
+// Packets have numbers, which do not go back: who has paused goes on behind what it had, or at a key frame behind that.
+func TestPauseInAStreamOfPackets(t *testing.T) {
+	h := NewHub(HubOptions{Stream: StreamOptions{Packets: true}})
+	defer h.Close()
+	p := mustPublish(t, h, "s", PublishOptions{})
+	packet := func(typ flv.TagType, key bool, text string) {
+		t.Helper()
+		if err := p.Publish(Frame{Type: typ, Key: key, Payload: mem.Wrap([]byte(text), nil)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn, c := pair(t)
+	v := add(t, newWriter(t, WriterOptions{}), conn, p.Stream(), ViewerOptions{Form: FormRaw})
+	get := func(want string) {
+		t.Helper()
+		b := make([]byte, len(want))
+		if _, err := io.ReadFull(c, b); err != nil || string(b) != want {
+			t.Fatalf("%q, %v, want %q", b, err, want)
+		}
+	}
+	paused := func() {
+		t.Helper()
+		v.Pause(true)
+		v.Control([]byte("paused "))
+		get("paused ")
+	}
+	waitForPlaces(t, p.Stream())
+	packet(flv.TagVideo, true, "k0 ")
+	packet(flv.TagVideo, false, "v1 ")
+	get("k0 v1 ")
+	paused()
+	packet(flv.TagVideo, false, "v2 ")
+	v.Pause(false)
+	get("v2 ")
+	v.Pause(true)
+	v.Pause(false)
+	packet(flv.TagVideo, false, "v3 ")
+	get("v3 ")
+	paused()
+	packet(flv.TagVideo, false, "v4 ")
+	packet(flv.TagVideo, true, "k5 ")
+	v.Pause(false)
+	get("k5 ")
 }

@@ -53,6 +53,10 @@ func (c *cursor) find(r *ring) (dropped int64, ok bool) {
 		return 0, true
 	}
 	p, ok := r.join()
+	if c.begun && !c.fell && c.form == FormRaw && (!ok || p.seq < c.seq) {
+		c.moved = false // packets have numbers, which do not go back
+		return 0, true
+	}
 	if !c.begun {
 		next, known := r.behind(c.behind)
 		switch {

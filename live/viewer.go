@@ -249,8 +249,9 @@ func (v *Viewer) Control(p []byte) error {
 }
 
 // Pause stops sending frames, or begins again at the newest key frame: also when both
-// come at once, so that a viewer who has lost a picture gets that key frame again. Control
-// goes out all the same.
+// come at once, so that a viewer who has lost a picture gets that key frame again. With
+// FormRaw a viewer that has had that one goes on behind what it had: packets do not go back.
+// Control goes out all the same.
 func (v *Viewer) Pause(on bool) {
 	v.ask(func(r *request) error {
 		r.pause, r.resume, r.again = on, !on, r.again || on

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
@@ -173,6 +174,7 @@ func TestRTSPPause(t *testing.T) {
 	v.must(200, "SETUP", "live/s/trackID=0", "", rtspTCP)
 	v.must(455, "PAUSE", "live/s", "")
 	v.must(200, "PLAY", "live/s", "")
+	latest := uint16(0)
 	media := func(n int) {
 		t.Helper()
 		for n > 0 {
@@ -182,6 +184,11 @@ func TestRTSPPause(t *testing.T) {
 			}
 			if item.Request == nil && item.Response == nil && item.Interleaved.Channel == 0 {
 				n--
+				number := binary.BigEndian.Uint16(item.Interleaved.Payload.Bytes()[2:])
+				if latest != 0 && int16(number-latest) <= 0 {
+					t.Errorf("packet %d comes behind %d", number, latest)
+				}
+				latest = number
 			}
 			item.Release()
 		}
