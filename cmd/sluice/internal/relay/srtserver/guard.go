@@ -21,7 +21,7 @@ import (
 // Reasons to end a connection whose peer abuses the protocol: the library has no bounds
 // of its own.
 var (
-	// errBuffer: srtconn.MaxBuffer is exceeded.
+	// errBuffer: srtconn.MaxBuffer is exceeded, or manyPackets.
 	errBuffer = errors.New("the connection's buffer is too full")
 	// errSends: a viewer sends media.
 	errSends = errors.New("a viewer sends what is not asked for")
@@ -35,6 +35,9 @@ const (
 	// packetCost is what the library needs for a packet beside its bytes: also one that
 	// is empty is kept until its time has come, which may be an hour.
 	packetCost = 256
+	// Packets wait in a list along which the library goes each 10 ms, and for each that comes out of order:
+	// there may be fewPackets, and one for each leastPacket bytes that they have: one of a transport stream.
+	fewPackets, leastPacket, manyPackets = 4096, 188, 32 << 10
 	// maxViewerSends is how much may be kept of what a viewer sends.
 	maxViewerSends = 1 << 20
 	// Packets that are sent again between two looks may be so many for each new one, and
@@ -168,7 +171,7 @@ func (c *guarded) look() error {
 	allowed := againFactor*(unique+c.before) + againMore
 	c.again, c.unique, c.before = s.Accumulated.PktRetrans, s.Accumulated.PktSentUnique, unique
 	switch {
-	case received+sent > srtconn.MaxBuffer:
+	case received+sent > srtconn.MaxBuffer, s.Instantaneous.PktRecvBuf > min(fewPackets+s.Instantaneous.ByteRecvBuf/leastPacket, manyPackets):
 		return errBuffer
 	case c.role == session.RoleViewer && received > maxViewerSends:
 		return errSends

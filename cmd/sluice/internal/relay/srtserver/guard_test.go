@@ -59,6 +59,13 @@ func TestGuardLetsGoodViewersBe(t *testing.T) {
 	}
 }
 
+// kept has n packets of so many bytes wait for their time.
+func kept(n, size uint64) func(*fakeConn) {
+	return func(f *fakeConn) {
+		f.stats.Instantaneous.PktRecvBuf, f.stats.Instantaneous.ByteRecvBuf = n, n*size
+	}
+}
+
 func TestGuardEndsWhatCostsTooMuch(t *testing.T) {
 	for _, c := range []struct {
 		role   session.Role
@@ -68,6 +75,12 @@ func TestGuardEndsWhatCostsTooMuch(t *testing.T) {
 		{session.RoleViewer, func(f *fakeConn) { f.stats.Instantaneous.ByteRecvBuf = 2 << 20 }, errSends},
 		{session.RolePublisher, func(f *fakeConn) { f.stats.Instantaneous.ByteRecvBuf = 2 << 20 }, nil},
 		{session.RolePublisher, func(f *fakeConn) { f.stats.Instantaneous.PktRecvBuf = 200_000 }, errBuffer},
+		// The library walks along all of them a hundred times a second: 50,000 take a quarter of a processor.
+		{session.RolePublisher, kept(10_000, 0), errBuffer},
+		{session.RolePublisher, kept(40_000, 188), errBuffer},
+		{session.RolePublisher, kept(4000, 0), nil},
+		{session.RolePublisher, kept(20_000, 188), nil},
+		{session.RolePublisher, kept(20_000, 1316), nil},
 		{session.RoleViewer, func(f *fakeConn) { f.stats.Instantaneous.ByteSendBuf = 40 << 20 }, errBuffer},
 		{session.RoleViewer, func(f *fakeConn) { f.stats.Accumulated.PktRetrans = 6000 }, errAgain},
 		{session.RoleViewer, func(f *fakeConn) {
