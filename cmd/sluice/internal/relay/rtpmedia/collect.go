@@ -33,6 +33,7 @@ func (c *Collector) Push(packet mem.Buf, now time.Time) error {
 	}
 	payload := packet.RetainedSlice(n, len(p))
 	packet.Release()
+	h.Extensions, h.CSRC = nil, nil // not used, and they may be a megabyte, with each packet that waits
 	c.order.arrived(now, c.format.Clock, h.Timestamp)
 	c.order.push(h, payload, c.take)
 	if err := c.report(0, c.unit.empty()); err != nil {
