@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,13 +91,13 @@ func flagsOfProcess1(proc string) []string {
 func askHealth(ctx context.Context, c config.Config) (string, error) {
 	switch {
 	case config.On(c.HTTP):
-		return askHealthz(ctx, "http://"+thisMachine(c.HTTP)+"/healthz", localDial(c, "http"))
+		return askHealthz(ctx, healthURL("http", c.HTTP), localDial(c, "http"))
 	case config.On(c.HTTPS):
-		return askHealthz(ctx, "https://"+thisMachine(c.HTTPS)+"/healthz", localDial(c, "https"))
+		return askHealthz(ctx, healthURL("https", c.HTTPS), localDial(c, "https"))
 	}
 	for _, address := range []string{c.RTMP, c.RTMPS, c.RTSP, c.RTSPS} {
 		if config.On(address) {
-			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", thisMachine(address))
+			conn, err := dialHere(ctx, "tcp", thisMachine(address))
 			if err != nil {
 				return "", err
 			}
@@ -112,7 +113,7 @@ func askHealth(ctx context.Context, c config.Config) (string, error) {
 // askSRT asks with the first packet of a caller, which a server answers before it keeps anything of it
 // (draft-sharabayko-srt-01, section 4.3.1.1).
 func askSRT(ctx context.Context, address string) (string, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "udp", address)
+	conn, err := dialHere(ctx, "udp", address)
 	if err != nil {
 		return "", err
 	}
@@ -150,7 +151,7 @@ type dial = func(ctx context.Context, network, address string) (net.Conn, error)
 // wants the PROXY protocol from those, the connection begins with its header.
 func localDial(c config.Config, setting string) dial {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		conn, err := dialHere(ctx, network, address)
 		if err != nil || !slices.Contains(c.ProxyProtocol, setting) {
 			return conn, err
 		}
@@ -170,10 +171,10 @@ func localDial(c config.Config, setting string) dial {
 	}
 }
 
-func askHealthz(ctx context.Context, url string, by dial) (string, error) {
+func askHealthz(ctx context.Context, address string, by dial) (string, error) {
 	// The certificate is for the server's public name, and this is the same machine.
 	transport := &http.Transport{DialContext: by, DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return "", err
 	}
@@ -188,9 +189,31 @@ func askHealthz(ctx context.Context, url string, by dial) (string, error) {
 	}
 	says := strings.TrimSpace(string(text))
 	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s answers %d: %q", url, resp.StatusCode, says)
+		return "", fmt.Errorf("%s answers %d: %q", address, resp.StatusCode, says)
 	}
 	return says, nil
+}
+
+const loopback4 = "127.0.0.1"
+
+// healthURL is that of a listener's address. A zone of IPv6 is escaped there (RFC 6874).
+func healthURL(scheme, address string) string {
+	return (&url.URL{Scheme: scheme, Host: thisMachine(address), Path: "/healthz"}).String()
+}
+
+// dialHere connects to what thisMachine returns. Where a machine has no IPv4, or the listener none, its loopback address
+// is that of IPv6.
+func dialHere(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	port, isHere := strings.CutPrefix(address, loopback4+":")
+	if err == nil || !isHere {
+		return conn, err
+	}
+	conn, other := (&net.Dialer{}).DialContext(ctx, network, net.JoinHostPort(net.IPv6loopback.String(), port))
+	if other != nil {
+		return nil, err
+	}
+	return conn, nil
 }
 
 // thisMachine is where a listener's address, as a setting has it, is reached from here.
@@ -200,7 +223,7 @@ func thisMachine(address string) string {
 		return address
 	}
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
+		host = loopback4
 	}
 	return net.JoinHostPort(host, port)
 }

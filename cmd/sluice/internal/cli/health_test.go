@@ -52,6 +52,29 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+// A listener that has no IPv4, as on a machine without it, is asked over IPv6; and an address with a zone is one.
+func TestHealthOverIPv6(t *testing.T) {
+	l, err := net.Listen("tcp6", "[::1]:0")
+	if err != nil {
+		t.Skip("no IPv6 here: ", err)
+	}
+	h := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write([]byte("ok\n")) }))
+	h.Listener.Close()
+	h.Listener = l
+	h.Start()
+	defer h.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	if code, out, text := called(t, "health", "--http", ":"+port); code != ExitOK || out != "ok\n" {
+		t.Errorf("%d %s%s", code, out, text)
+	}
+	if code, out, text := called(t, "health", "--http", "off", "--rtmp", "[::]:"+port); code != ExitOK {
+		t.Errorf("rtmp: %d %s%s", code, out, text)
+	}
+	if code, _, text := called(t, "health", "--http", "[fe80::1%nowhere]:"+port); code != ExitFailure || strings.Contains(text, "invalid URL") {
+		t.Errorf("a zone: %d %s", code, text)
+	}
+}
+
 // In a container the check is one line for all, and the server's flags stand in its own.
 func TestHealthTakesTheFlagsOfProcess1(t *testing.T) {
 	for name, c := range map[string]struct {
