@@ -111,8 +111,8 @@ func (g *guard) Read(p []byte) (n int, err error) {
 }
 
 // look counts a packet. again: the library is not to have it, as one that came already, which each may (ISO/IEC
-// 13818-1, section 2.4.3.3), and which the library would take for a sign that others are missing; or one of a
-// table longer than there are, of which it reads all again with each packet.
+// 13818-1, section 2.4.3.3), and which the library would take for a sign that others are missing; one of a table
+// longer than there are, of which it reads all again with each packet; or one of which no unit has begun.
 func (g *guard) look(packet []byte) (again bool, err error) {
 	if g.probing >= 0 {
 		if g.probing -= packetLen; g.probing < 0 {
@@ -143,9 +143,9 @@ func (g *guard) look(packet []byte) (again bool, err error) {
 	}
 	u, ok := g.units[pid]
 	if !ok {
-		if len(g.units) == maxPIDs {
-			return false, fmt.Errorf("%w: more than %d streams in one", ErrSyntax, maxPIDs)
-		}
+		// What has no beginning is no picture, sound or table: the rest of one that began before the stream did, or
+		// data that has no units, of which the library would keep all.
+		return true, nil
 	}
 	if u.media && g.media != nil {
 		g.media(len(payload(packet)))

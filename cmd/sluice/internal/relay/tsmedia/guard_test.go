@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -104,6 +105,33 @@ func TestLongUnitsTakeNoMoreTime(t *testing.T) {
 		}
 		if one >= most*many {
 			t.Errorf("%s: %v, in pieces %v", name, one, many)
+		}
+	}
+}
+
+// Data without units, beside what has them, is not kept, and ends nothing.
+func TestDataWithoutUnitsIsLeftOut(t *testing.T) {
+	const limit, packets = 64 << 10, 10_000
+	var ts []byte
+	for i := range packets {
+		pid, number := byte(i%2), byte(i/2)
+		packet := make([]byte, packetLen)
+		copy(packet, []byte{syncByte, 1, pid, 0x10 | number&15, number, byte(i >> 9)})
+		if pid == 0 && number%100 == 0 {
+			packet[1] |= 0x40
+		}
+		ts = append(ts, packet...)
+	}
+	g := newGuard(bytes.NewReader(ts), limit, nil)
+	g.probing = -1
+	var out bytes.Buffer
+	_, err := io.CopyBuffer(struct{ io.Writer }{&out}, g, make([]byte, 100*packetLen))
+	if err != nil || out.Len() != packets/2*packetLen {
+		t.Errorf("%d of %d bytes, %v", out.Len(), len(ts), err)
+	}
+	for packet := range slices.Chunk(out.Bytes(), packetLen) {
+		if packet[2] != 0 {
+			t.Fatal("data without units is passed on")
 		}
 	}
 }
