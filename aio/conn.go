@@ -182,19 +182,32 @@ func (c *Conn[S]) proceed() { c.proceedIn(mem.Slab{}) }
 
 // proceedIn is proceed with memory for the read, transferred, or the zero Slab.
 func (c *Conn[S]) proceedIn(room mem.Slab) {
+	own, err := c.submitNext(room)
+	if err == nil {
+		return
+	}
+	if own && errors.Is(err, ErrConnClosed) {
+		// The watcher closes a connection that is served by itself for one reason. There
+		// was no operation to complete with it.
+		err = ErrQueueFull
+	}
+	c.end(err)
+}
+
+// submitNext submits what proceedIn does, if anything. own says that it was on c itself.
+func (c *Conn[S]) submitNext(room mem.Slab) (own bool, err error) {
 	r := op.Request{Kind: op.ReadLeased, Ctx: c}
 	if c.secure == nil && c.loop.calls.buf != nil {
 		r.Kind, r.Room = op.ReadCounted, room
 	}
 	if c.pending || c.paused || c.ended || c.phase != serves {
 		r.Release()
-		return
+		return true, nil
 	}
 	pace := c
 	if c.pace != nil && c.pace.phase == serves {
 		pace = c.pace
 	}
-	var err error
 	if pace.held() > 0 {
 		r.Release()
 		err = c.loop.watcher.driver.Submit(pace.name[0], op.Request{
@@ -209,16 +222,8 @@ func (c *Conn[S]) proceedIn(room mem.Slab) {
 		}
 		err = c.loop.watcher.driver.Submit(c.name[0], r)
 	}
-	if err != nil {
-		if pace == c && errors.Is(err, ErrConnClosed) {
-			// The watcher closes a connection that is served by itself for one reason. There
-			// was no operation to complete with it.
-			err = ErrQueueFull
-		}
-		c.end(err)
-		return
-	}
-	c.pending = true
+	c.pending = err == nil
+	return pace == c, err
 }
 
 // read handles the completion of a read.

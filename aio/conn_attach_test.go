@@ -56,3 +56,36 @@ func attachRefused(t *testing.T, o aio.Options) {
 	}
 	s.end()
 }
+
+// A connection that was closed before it is attached, as by a limit on dialing, is called so.
+// There is no queue yet that could be full.
+func TestAttachOfWhatIsClosed(t *testing.T) {
+	for _, d := range driversHere(t) {
+		if d == aio.Std {
+			continue // whose read says it
+		}
+		attached := make(chan error, 1)
+		h := &aio.ConnHandler[string]{
+			Data: func(c *aio.Conn[string], _ []byte) error {
+				near, _ := tcpPair(t)
+				near.Close()
+				c.Attach(near, "attached")
+				return nil
+			},
+			Closed: func(c *aio.Conn[string], err error) {
+				if c.State == "attached" {
+					attached <- err
+				}
+			},
+		}
+		s := serveConns(t, h, aio.Server{Options: aio.Options{Driver: d}})
+		client := s.dial()
+		if _, err := client.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-attached; !errors.Is(err, net.ErrClosed) || errors.Is(err, aio.ErrQueueFull) {
+			t.Errorf("%v: after Attach of a closed connection: %v, want net.ErrClosed", d, err)
+		}
+		s.end()
+	}
+}

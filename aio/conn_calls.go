@@ -211,7 +211,9 @@ func (c *Conn[S]) PaceBy(other *Conn[S]) { c.pace = other }
 func (c *Conn[S]) Attach(conn net.Conn, state S) *Conn[S] {
 	n := newConn(c.loop, conn)
 	n.State, n.opened = state, true
-	n.proceed()
+	if _, err := n.submitNext(mem.Slab{}); err != nil {
+		n.end(err) // as it is: what is not served yet has no queue for which it could be closed
+	}
 	return n
 }
 

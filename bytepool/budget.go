@@ -85,8 +85,12 @@ func (p *BudgetPool) TryGet() ([]byte, error) {
 // GetContext is TryGet that waits until a slice is free or ctx ends. Its error
 // matches both ErrBudget and the context's cause. Waiting callers are served
 // first in, first out, and before callers that have not waited. A context that
-// has already ended matters only when no slice is free.
+// has already ended matters only when no slice is free. It panics for a nil
+// ctx, whether one is free or not.
 func (p *BudgetPool) GetContext(ctx context.Context) ([]byte, error) {
+	if ctx == nil { // found later, it would leave a place in the queue that takes a slice
+		panic("bytepool: BudgetPool.GetContext: nil context")
+	}
 	p.mu.Lock()
 	if b := p.take(); b != nil {
 		p.mu.Unlock()

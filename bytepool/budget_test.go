@@ -322,3 +322,28 @@ func TestBudgetIsWholeAfterAStorm(t *testing.T) {
 		}
 	}
 }
+
+// A caller without a context panics at once, whether a slice is free or not, and keeps no
+// place in the queue: the slice that came next would be nobody's.
+func TestBudgetPoolOfANilContext(t *testing.T) {
+	p := bytepool.NewBudgetPool(8, 8, 8)
+	var none context.Context
+	panics := func() (what any) {
+		defer func() { what = recover() }()
+		p.GetContext(none)
+		return nil
+	}
+	free := panics()
+	b, err := p.TryGet()
+	if err != nil {
+		t.Error("after a call without a context, with a free slice:", err)
+	}
+	const want = "bytepool: BudgetPool.GetContext: nil context"
+	if lent := panics(); free != want || lent != want {
+		t.Errorf("without a context it panics with %v, and when all are lent with %v; want %q", free, lent, want)
+	}
+	p.Put(b)
+	if s := p.Stats(); s.Lent != 0 || s.Waiting != 0 {
+		t.Errorf("after Put: %+v", s)
+	}
+}
