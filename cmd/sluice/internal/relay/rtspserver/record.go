@@ -61,10 +61,7 @@ func (r *recording) setup(x *peer, req *rtsp.Request, list []rtsp.Transport) (*r
 		answer := rtsp.Transport{Protocol: "RTP", Profile: "AVP", Unicast: true, Mode: []string{rtsp.Record}}
 		switch {
 		case t.Lower == "TCP" && !r.udp.any():
-			pair := t.Interleaved
-			if pair == nil || pair.First == pair.Last || r.taken(uint8(pair.First), track) || r.taken(uint8(pair.Last), track) {
-				pair = &rtsp.Pair{First: 2 * track, Last: 2*track + 1}
-			}
+			pair := r.pair(t.Interleaved, track)
 			r.tcp = true
 			r.channels[uint8(pair.First)], r.channels[uint8(pair.Last)] = 2*track, 2*track+1
 			answer.Lower, answer.Interleaved = "TCP", pair
@@ -90,6 +87,18 @@ func (r *recording) leave(track int) {
 	r.tcp = len(r.channels) > 0
 	r.udp.leave(track)
 	r.setUp[track] = false
+}
+
+// pair returns the channels of a track: those that the client asks for, which may be nil, or where another has one of them
+// the first two from the track's usual ones on that are free.
+func (r *recording) pair(asked *rtsp.Pair, track int) *rtsp.Pair {
+	for pair, next := asked, 2*track; ; next += 2 {
+		if pair != nil && pair.First != pair.Last && !r.taken(uint8(pair.First), track) && !r.taken(uint8(pair.Last), track) {
+			return pair
+		}
+		next &= 0xff // there are fewer tracks than channels
+		pair = &rtsp.Pair{First: next, Last: next + 1}
+	}
 }
 
 // taken reports whether a channel is another track's.
