@@ -154,8 +154,11 @@ func (c *Conn[S]) Close() error {
 }
 
 // Do calls f on the goroutine that makes the callbacks of this connection. When it
-// returns an error, ErrWatcherClosed, f is not called.
+// returns an error, ErrWatcherClosed, f is not called. It panics when f is nil.
 func (c *Conn[S]) Do(f func()) error {
+	if f == nil { // or it would be called where the stack does not show by whom
+		panic("aio: Conn.Do(nil)")
+	}
 	return c.loop.watcher.driver.Post(f, nil, nil)
 }
 
@@ -165,7 +168,11 @@ func (c *Conn[S]) Do(f func()) error {
 // It is for requests that a peer sends without waiting for their long answers. Data gets all that
 // one read brings: answer no more while Queued is above a bound, and go on in f. Where a peer may
 // end its side behind its requests, an Ended that returns nil keeps the connection until then.
+// It panics when f is nil.
 func (c *Conn[S]) WhenSent(f func()) error {
+	if f == nil {
+		panic("aio: Conn.WhenSent(nil)")
+	}
 	return c.loop.watcher.driver.Submit(c.name[0], op.Request{Kind: op.Flush, Ctx: sent[S]{c, f}})
 }
 

@@ -2,6 +2,7 @@ package aio_test
 
 import (
 	"context"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -75,5 +76,51 @@ func releaseWhatWaits(t *testing.T, driver string) {
 		if _, err := w.WaitIO(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A nil context and a nil function are found in the call that has them, and named.
+func TestNilArgumentsAreNamed(t *testing.T) {
+	panics := func(want string, call func()) {
+		t.Helper()
+		defer func() {
+			t.Helper()
+			if got := recover(); got != want {
+				t.Errorf("%v, want %q", got, want)
+			}
+		}()
+		call()
+	}
+	var none context.Context
+	w, err := aio.NewWatcher()
+	if err != nil {
+		t.Fatal(err)
+	}
+	panics("aio: Watcher.Shutdown: nil context", func() { _ = w.Shutdown(none) })
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	h := &aio.ConnHandler[int]{
+		Open: func(c *aio.Conn[int]) error {
+			panics("aio: Conn.Do(nil)", func() { _ = c.Do(nil) })
+			panics("aio: Conn.WhenSent(nil)", func() { _ = c.WhenSent(nil) })
+			stop()
+			return nil
+		},
+		Data: func(*aio.Conn[int], []byte) error { return nil },
+	}
+	panics("aio: Serve: nil context", func() { _ = aio.Serve(none, []net.Listener{l}, aio.Options{}, h) })
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := aio.Serve(ctx, []net.Listener{l}, aio.Options{}, h); err != nil {
+		t.Error(err)
 	}
 }

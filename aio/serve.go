@@ -84,8 +84,11 @@ func Serve(ctx context.Context, listeners []net.Listener, o Options, h Handler) 
 // others, with net.ErrClosed. No goroutine of its own is left in any case.
 //
 // A Server may serve several times, also at once. It panics without a listener
-// and without a Handler, and with a nil listener.
+// and without a Handler, with a nil listener, and with a nil ctx.
 func (s *Server) Serve(ctx context.Context, listeners []net.Listener) error {
+	if ctx == nil {
+		panic("aio: Serve: nil context")
+	}
 	if len(listeners) == 0 || s.Handler == nil {
 		panic(fmt.Sprintf("aio: Serve with %d listeners and a handler of type %T", len(listeners), s.Handler))
 	}

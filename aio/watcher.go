@@ -106,8 +106,12 @@ func (w *Watcher) Close() error {
 //
 // A goroutine has to be in WaitIO meanwhile, since WaitIO does the writing; go on
 // calling it until it returns ErrWatcherClosed. Do not Free a connection because
-// its read ended with ErrWatcherClosed: that would throw away what is queued.
+// its read ended with ErrWatcherClosed: that would throw away what is queued. It
+// panics for a nil ctx.
 func (w *Watcher) Shutdown(ctx context.Context) error {
+	if ctx == nil { // or a goroutine that the caller cannot recover would find it
+		panic("aio: Watcher.Shutdown: nil context")
+	}
 	err := w.driver.Shutdown(ctx)
 	runtime.KeepAlive(w)
 	return err
