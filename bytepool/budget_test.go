@@ -324,7 +324,7 @@ func TestBudgetIsWholeAfterAStorm(t *testing.T) {
 }
 
 // A caller without a context panics at once, whether a slice is free or not, and keeps no
-// place in the queue: the slice that came next would be nobody's.
+// place in the queue: the slice that came next would have no owner.
 func TestBudgetPoolOfANilContext(t *testing.T) {
 	p := bytepool.NewBudgetPool(8, 8, 8)
 	var none context.Context

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -64,7 +63,7 @@ started ends with it.`,
 		},
 	}
 	cmd.Flags().DurationVar(&within, "for", 0, "end after this `time`; 0 for none")
-	bound(cmd.Flags(), "for", &within, 0, math.MaxInt64)
+	bound(cmd.Flags(), "for", &within, 0, 365*24*time.Hour)
 	return cmd
 }
 

@@ -187,8 +187,8 @@ func (f *tokenFlags) sign(secret []byte, action access.Action, stream string, no
 			host = "[" + host + "]"
 		}
 		if scheme == "rtmp" {
-			// RTMP clients send the name as it is written.
-			return "rtmp://" + host + "/" + path
+			// RTMP clients send the name as it is written. A zone of IPv6 is escaped (RFC 6874).
+			return "rtmp://" + strings.ReplaceAll(host, "%", "%25") + "/" + path
 		}
 		u := url.URL{Scheme: scheme, Host: host, Path: "/" + path}
 		return u.String()

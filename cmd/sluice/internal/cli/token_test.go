@@ -99,6 +99,17 @@ func TestTokenAsJSON(t *testing.T) {
 	}
 }
 
+// The zone of an address is escaped in each form (RFC 6874).
+func TestTokenForAnAddressWithAZone(t *testing.T) {
+	f := tokenFlags{host: "fe80::1%eth0", id: "cam", rtmpPort: 1935, httpPort: 8080, expires: time.Hour}
+	s := f.sign([]byte(tokenTestSecret), access.Publish, "live/s", time.Unix(1, 0))
+	for text, want := range map[string]string{s.URLs.RTMP: "rtmp://[fe80::1%25eth0]/live/s?", s.URLs.HTTP: "http://[fe80::1%25eth0]:8080/live/s.flv?", s.OBS.Server + "/": "rtmp://[fe80::1%25eth0]/live/"} {
+		if u, err := url.Parse(text); err != nil || u.Hostname() != f.host || !strings.HasPrefix(text, want) {
+			t.Errorf("%s, %v, want %s", text, err, want)
+		}
+	}
+}
+
 func TestTokenRefusesWrongCommandLines(t *testing.T) {
 	dir := t.TempDir()
 	short, long := filepath.Join(dir, "short"), filepath.Join(dir, "long")

@@ -64,7 +64,6 @@ func (m *muxer) stop() {
 func (m *muxer) run(ctx context.Context) error {
 	c := m.server.Config()
 	video, audio, err := m.tracks(ctx)
-	m.server.started()
 	if err != nil {
 		return err
 	}
@@ -119,6 +118,7 @@ func (m *muxer) run(ctx context.Context) error {
 // tracks finds out the tracks that can be carried. Sound that is only announced is one of them, with silence until it begins:
 // players that have begun without it do not go on when it comes.
 func (m *muxer) tracks(ctx context.Context) (video, audio *au.Config, err error) {
+	defer m.server.started()
 	video, audio, err = au.Discover(ctx, m.source, m.wait, au.AssumeSound)
 	if err != nil {
 		return nil, nil, err

@@ -66,7 +66,7 @@ type limits struct {
 const pastSegments = 2
 
 // mostSegments is how many a playlist lists at the most, however short they are, as where each key frame brings
-// another configuration or another clock: it is made anew for each of them.
+// another configuration or another clock: it is written again for each of them.
 const mostSegments = 500
 
 // firstNumber is the least number of a segment. hls.js before 1.7 takes a last segment of number 0
